@@ -3,7 +3,8 @@
  * --mistakes 50 --device eval`. Prints the counts as JSON, and exits with 1 if any case gives the wrong verdict.
  */
 import { parseArgs } from "node:util";
-import { closeDevice, openDevice, type DeviceName } from "../src/runtime/devices/devices.js";
+import { closeDevice, openDevice } from "../src/runtime/devices/devices.js";
+import type { DeviceName } from "../src/runtime/devices/device-name.js";
 import { verifyThoroughly } from "../src/runtime/verify/thorough.js";
 import { subjects } from "../tests/kernels/mutants/mutations.js";
 import { buildRight, Seeded } from "../tests/kernels/mutants/seed.js";

@@ -1,4 +1,4 @@
-"""Starts the worker: ``python -m tilescript_worker --device auto|cuda|hip|interpreter|compiler --channel FD``."""
+"""Starts the worker: ``python -m tilescript_worker --device DEVICE --channel FD [--gpu N]``."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="tilescript_worker")
     parser.add_argument("--device", choices=["auto", "cuda", "hip", "interpreter", "compiler"], default="auto")
     parser.add_argument("--channel", type=int, required=True, help="a file descriptor to read from and write to")
+    parser.add_argument("--gpu", type=int, help="the index of the only GPU to see, among those that torch sees")
     options = parser.parse_args()
     # Nothing that the kernel's module starts may hold it open or write to it.
     os.set_inheritable(options.channel, False)
@@ -27,7 +28,7 @@ def main() -> None:
         # Imports torch, so a torch that is broken becomes the reply to the first request.
         from .handlers import handlers
 
-        return handlers(options.device)
+        return handlers(options.device, options.gpu)
 
     serve(requests, replies, make_handlers)
 

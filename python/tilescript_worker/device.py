@@ -17,6 +17,8 @@ class Device:
 
     kind: str
     torch: str
+    # How many GPUs torch sees before one of them was chosen.
+    gpu_count: int = 0
 
     @property
     def interpreted(self) -> bool:
@@ -31,14 +33,18 @@ class Device:
             torch.cuda.synchronize()
 
 
-def choose(wanted: str) -> Device:
+def choose(wanted: str, only: int | None = None) -> Device:
     """Takes a GPU if one was asked for or is there, else sets up the interpreter and corrects it.
 
-    The compiler needs no device: it is told which GPU to compile for.
+    ``only`` is the index of the GPU that this process sees from now on. The compiler needs no device: it is told
+    which GPU to compile for.
     """
     import torch
 
     gpu = "hip" if getattr(torch.version, "hip", None) else "cuda"
+    count = torch.cuda.device_count()
+    if only is not None:
+        _see_only(only, wanted, count)
     if wanted == "auto":
         wanted = gpu if torch.cuda.is_available() else "interpreter"
     if wanted == "interpreter":
@@ -58,7 +64,22 @@ def choose(wanted: str) -> Device:
     if wanted != gpu or not torch.cuda.is_available():
         raise RequestError("no-device", f"torch {torch.__version__} sees no {wanted} device; use --device auto")
     misses.install()
-    return Device(wanted, "cuda")
+    return Device(wanted, "cuda", count)
+
+
+def _see_only(index: int, kind: str, count: int) -> None:
+    """Hides the other GPUs from this process, so that it computes as it would on a machine with this one alone."""
+    import torch
+
+    if index >= count:
+        known = "one, cuda:0" if count == 1 else f"{count}, {kind}:0 to {kind}:{count - 1}"
+        raise RequestError("no-device", f"there is no {kind}:{index}; torch sees {known}")
+    name = "CUDA_VISIBLE_DEVICES" if kind == "cuda" else "HIP_VISIBLE_DEVICES"
+    visible = [each.strip() for each in os.environ.get(name, "").split(",") if each.strip()]
+    os.environ[name] = visible[index] if visible else str(index)
+    # The driver reads the variable once. Without NVML torch has asked the driver to count, and would see all GPUs still.
+    if torch._C._cuda_getDeviceCount() != 1:
+        raise RequestError("no-device", f"{kind}:{index} can't be chosen here; set {name}={index} instead")
 
 
 def describe(device: Device) -> dict[str, Any]:
@@ -76,6 +97,7 @@ def describe(device: Device) -> dict[str, Any]:
         "target": [target.backend, target.arch, target.warp_size] if target else None,
         "memoryGbps": _memory_gbps() if device.kind == "cuda" else None,
         "gpus": [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())],
+        "gpuCount": device.gpu_count,
         "versions": {
             "python": platform.python_version(),
             "torch": str(torch.__version__),

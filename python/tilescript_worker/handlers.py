@@ -13,9 +13,9 @@ from .run import run
 from .verify import verify
 
 
-def handlers(wanted: str) -> dict[str, Handler]:
-    """One handler for each type of request, on the requested device."""
-    device = choose(wanted)
+def handlers(wanted: str, gpu: int | None = None) -> dict[str, Handler]:
+    """One handler for each type of request, on the requested device, of whose GPUs it may name one."""
+    device = choose(wanted, gpu)
     if device.kind == "compiler":
         return {
             "compile": compile_case,

@@ -64,7 +64,7 @@ async function inWorkspace<T>(kernel: CompiledKernel, use: (workspace: Workspace
 const requestsOf = (kernel: CompiledKernel, { module }: Workspace, drawn: readonly Case[]): VerifyRequest[] =>
   drawn.map((at, i) => verifyRequest(kernel, module, at, { passOut: i % 2 === 1, tolerance: {}, on: "cuda" }));
 
-const device = () => ({ worker, compilers, hello: { target } }) as unknown as PythonDevice;
+const device = () => ({ workers: worker, compilers, hello: { target } }) as unknown as PythonDevice;
 
 /** What another process launches of these, and what it had to compile. */
 async function launched(requests: readonly VerifyRequest[]): Promise<{ launched: number; compiled: number }> {

@@ -68,7 +68,7 @@ describe("a worker that dies", { timeout: 120_000 }, () => {
   });
 
   it("should not fail the next case when it dies between two", async () => {
-    const pid = device.worker.pid!;
+    const pid = device.workers.members[0]!.worker.pid!;
     process.kill(pid, "SIGKILL");
     while (isAlive(pid)) await sleep(5);
     await sleep(100);

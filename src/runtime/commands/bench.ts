@@ -50,7 +50,10 @@ export const bench: KernelCommand<BenchOptions> = {
     if (file !== undefined) await checkOutput(file);
     const instead = "`tilescript run` verifies and `tilescript compile` counts registers";
     return async (machine) => {
-      const device = await machine.gpu({ what: "a benchmark", instead }, pythonOf(given, streams));
+      const device = await machine.gpu(
+        { what: "a benchmark", instead },
+        { device: given.device, ...pythonOf(given, streams) },
+      );
       const show = progress(streams);
       const found: Benchmark[] = [];
       try {

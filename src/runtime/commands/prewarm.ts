@@ -28,7 +28,10 @@ export const prewarm: KernelCommand<MeasuringOptions> = {
     const plans = compiled.map((kernel) => measuredCases(kernel, measuring(kernel, given)));
     const instead = "`tilescript compile` compiles, but fills no cache of Triton's,";
     return async (machine) => {
-      const device = await machine.gpu({ what: "prewarming", instead }, pythonOf(given, streams));
+      const device = await machine.gpu(
+        { what: "prewarming", instead },
+        { device: given.device, ...pythonOf(given, streams) },
+      );
       const show = progress(streams);
       const found: Warmed[] = [];
       let folder = "";
@@ -74,7 +77,7 @@ async function warm(
     for (const [i, at] of cases.entries()) {
       const ahead = compiled.reduce((sum, count, place) => sum + (owners[place] === i ? count : 0), 0);
       const { sizes, dtypes, constexprs } = at;
-      const reply = await device.worker.request(prewarmRequest(kernel, workspace.module, at), DEADLINE_MS);
+      const reply = await device.workers.request(prewarmRequest(kernel, workspace.module, at), DEADLINE_MS);
       if (reply.ok) {
         const { seconds, added, config: chosen } = reply.result;
         const config = chosen ?? "autotuned";

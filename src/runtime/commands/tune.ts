@@ -89,7 +89,7 @@ async function tuneOn(
     return exitCodes.ok;
   }
   const instead = "`--dry-run` prunes, with `--targets cuda:90` by compiling too,";
-  const device = await machine.gpu({ what: "tuning", instead }, pythonOf(given, streams));
+  const device = await machine.gpu({ what: "tuning", instead }, { device: given.device, ...pythonOf(given, streams) });
   try {
     const found = await searchOn(device, plan, given, streams);
     const written = await write(runnable, plan.source, found.configs, given).catch((error: unknown) => {

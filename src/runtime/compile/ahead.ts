@@ -38,7 +38,7 @@ export function inEveryConfig(kernel: CompiledKernel, at: Case): readonly Case[]
  * Compiles into Triton's cache what the cases lack. A failure is not an error here: the case reports it when it runs.
  */
 export async function compileAhead(
-  { worker, compilers, hello: { target } }: Pick<PythonDevice, "worker" | "compilers" | "hello">,
+  { workers, compilers, hello: { target } }: Pick<PythonDevice, "workers" | "compilers" | "hello">,
   cases: readonly RunRequest[],
   onDone?: (done: number, planned: number) => void,
 ): Promise<Ahead> {
@@ -51,7 +51,7 @@ export async function compileAhead(
     seconds: Math.round(performance.now() - started) / 1000,
   });
   if (!compilers || !target || cases.length === 0) return result(0, 0);
-  const reply = await worker.request({ type: "launches", cases }, LOOKUP_DEADLINE_MS);
+  const reply = await workers.request({ type: "launches", cases }, LOOKUP_DEADLINE_MS);
   if (!reply.ok) return result(0, 0);
   const seen = new Set<string>();
   let known = 0;

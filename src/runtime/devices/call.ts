@@ -5,7 +5,8 @@ import { dirname, join } from "node:path";
 import type { Case, CompiledKernel } from "../../contract/compiled.js";
 import { fail } from "../../diagnostics/diagnostic.js";
 import { deviceRun } from "../../diagnostics/catalogue/call-codes.js";
-import { type Device, type DeviceName, sharedDevice } from "./devices.js";
+import type { DeviceName } from "./device-name.js";
+import { type Device, sharedDevice } from "./devices.js";
 import { failureOf } from "../cases/failure.js";
 import { callRequest, type RawTensor } from "./request.js";
 import { openWorkspace, type Workspace } from "./workspace.js";
@@ -43,7 +44,7 @@ export async function callOnDevice(
     const request = callRequest(kernel, module, at, { folder, inputs, tuned: tuned && kind !== "interpreter" });
     const { inputs: wire, outputs } = request;
     await Promise.all(wire.map(({ name, fill }) => fill.kind === "file" && writeFile(fill.path, inputs[name]!.bytes)));
-    const reply = await device.worker.request(request, DEADLINE_MS);
+    const reply = await device.workers.request(request, DEADLINE_MS);
     if (!reply.ok && reply.error.kind === "unsupported") return instead(reply.error.message);
     if (!reply.ok) {
       const { message, at: place } = failureOf(kernel, reply.error);

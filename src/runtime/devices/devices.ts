@@ -3,10 +3,9 @@ import { Compilers } from "../python/compilers.js";
 import { findPython, interpreterProblem, type Discovery, type PythonEnvironment } from "../python/environment.js";
 import { EnvironmentError, UsageError } from "../system/problems.js";
 import type { HelloResult } from "../python/protocol.js";
-import { Worker } from "../python/worker.js";
-
-export const deviceNames = ["auto", "cuda", "hip", "interpreter", "eval"] as const;
-export type DeviceName = (typeof deviceNames)[number];
+import type { WorkerPool } from "../python/worker-pool.js";
+import { startWorkers } from "./start-workers.js";
+import { type DeviceChoice, type DeviceName, parseDevice } from "./device-name.js";
 
 /** A device that is ready to run cases. */
 export type Device = EvalDevice | PythonDevice;
@@ -24,7 +23,9 @@ export interface EvalDevice extends DeviceFacts {
 
 export interface PythonDevice extends DeviceFacts {
   readonly kind: HelloResult["device"];
-  readonly worker: Worker;
+  /** One, or one for each of several GPUs of one kind. */
+  readonly workers: WorkerPool;
+  /** What the first worker runs on. */
   readonly hello: HelloResult;
   readonly environment: PythonEnvironment;
   /** On a GPU: the processes that compile ahead. */
@@ -43,9 +44,6 @@ export interface DeviceOptions {
   readonly onOutput?: (text: string) => void;
 }
 
-/** The first import of torch after a boot reads gigabytes. */
-const START_DEADLINE_MS = 180_000;
-
 const evalUnchecked = ["the emitted Python was not run; the evaluator ran the kernel in-process"];
 const interpreterUnchecked = [
   "nothing was compiled for a GPU",
@@ -54,23 +52,22 @@ const interpreterUnchecked = [
 
 /** Opens the requested device, or the best one for `auto`. Throws EnvironmentError if it is not available. */
 export async function openDevice(options: DeviceOptions): Promise<Device> {
-  if (!deviceNames.includes(options.device))
-    throw new UsageError(`there is no device ${String(options.device)}; the devices are ${deviceNames.join(", ")}`);
-  if (options.device === "eval") return { kind: "eval", why: "it was asked for", unchecked: evalUnchecked };
+  const choice = parseDevice(String(options.device));
+  if (choice.kind === "eval") return { kind: "eval", why: "it was asked for", unchecked: evalUnchecked };
   const discovery = await findPython(options);
   if (!discovery.environment) {
     const why = missingPython(discovery);
-    if (options.device !== "auto" || discovery.named) throw new EnvironmentError(why);
+    if (choice.kind !== "auto" || discovery.named) throw new EnvironmentError(why);
     return { kind: "eval", why, unchecked: evalUnchecked };
   }
-  const opened = await startWorker(options.device, discovery.environment, options);
+  const opened = await openPython(choice, discovery.environment, options);
   if (typeof opened !== "string") return opened;
-  if (options.device !== "auto" || discovery.named) throw new EnvironmentError(opened);
+  if (choice.kind !== "auto" || discovery.named) throw new EnvironmentError(opened);
   return { kind: "eval", why: opened, unchecked: evalUnchecked };
 }
 
-async function startWorker(
-  device: Exclude<DeviceName, "eval">,
+async function openPython(
+  choice: DeviceChoice,
   environment: PythonEnvironment,
   options: DeviceOptions,
 ): Promise<PythonDevice | string> {
@@ -80,20 +77,17 @@ async function startWorker(
     ...(options.env && { env: options.env }),
     ...(options.onOutput && { onOutput: options.onOutput }),
   };
-  const worker = new Worker({ ...started, device });
-  const reply = await worker.request({ type: "hello" }, START_DEADLINE_MS);
-  if (!reply.ok) {
-    await worker.stop();
-    return `${environment.python} (${environment.source}) can't be used: ${reply.error.message}`;
-  }
-  const hello = reply.result;
+  const opened = await startWorkers(choice, started);
+  const unusable = (why: string): string => `${environment.python} (${environment.source}) can't be used: ${why}`;
+  if (typeof opened === "string") return unusable(opened);
+  const { workers, hello } = opened;
   const problem = hello.device === "interpreter" ? interpreterProblem(hello.versions) : undefined;
   if (problem) {
-    await worker.stop();
-    return `${environment.python} (${environment.source}) can't be used: ${problem}`;
+    await workers.stop();
+    return unusable(problem);
   }
   const why =
-    device !== "auto"
+    choice.kind !== "auto"
       ? "it was asked for"
       : hello.device === "interpreter"
         ? "torch sees no GPU"
@@ -101,15 +95,18 @@ async function startWorker(
   const unchecked = hello.device === "interpreter" ? interpreterUnchecked : [];
   const compilers =
     hello.target && options.processes !== 0 && new Compilers({ ...started, processes: options.processes });
-  return { kind: hello.device, worker, hello, environment, why, unchecked, ...(compilers && { compilers }) };
+  return { kind: hello.device, workers, hello, environment, why, unchecked, ...(compilers && { compilers }) };
 }
 
 /** Opens a GPU. Throws EnvironmentError if there is none: `what` needs it, `instead` is the alternative. */
 export async function openGpu(
   { what, instead }: { readonly what: string; readonly instead: string },
-  options: Omit<DeviceOptions, "device">,
+  options: DeviceOptions,
 ): Promise<PythonDevice> {
-  const device = await openDevice({ ...options, device: "auto" });
+  const { kind } = parseDevice(options.device);
+  if (kind === "eval" || kind === "interpreter")
+    throw new UsageError(`--device ${options.device}: ${what} needs a GPU; ${instead} without one`);
+  const device = await openDevice(options);
   if (device.kind === "cuda" || device.kind === "hip") return device;
   await closeDevice(device);
   throw new EnvironmentError(`${what} needs a GPU: ${device.why}; ${instead} without one`);
@@ -128,7 +125,7 @@ export function missingPython(discovery: Discovery): string {
 
 /** Ends the device's processes, if it has any. */
 export async function closeDevice(device: Device): Promise<void> {
-  if (device.kind !== "eval") await Promise.all([device.worker.stop(), device.compilers?.stop()]);
+  if (device.kind !== "eval") await Promise.all([device.workers.stop(), device.compilers?.stop()]);
 }
 
 /** Starting Python and importing torch takes seconds, so a device stays open until this process ends. */

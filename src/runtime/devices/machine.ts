@@ -9,7 +9,7 @@ export interface Machine {
   /** The requested device, or the best one for `auto`. Throws EnvironmentError if it is not available. */
   device(options: DeviceOptions): Promise<Device>;
   /** Throws EnvironmentError if there is none. */
-  gpu(purpose: Parameters<typeof openGpu>[0], options: Omit<DeviceOptions, "device">): Promise<PythonDevice>;
+  gpu(purpose: Parameters<typeof openGpu>[0], options: DeviceOptions): Promise<PythonDevice>;
 }
 
 export const thisMachine: Machine = {

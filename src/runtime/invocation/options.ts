@@ -4,7 +4,7 @@ import { type Case, type CompiledKernel, passedConstexprs, type Tolerance } from
 import { defaultDeadlineMs } from "../verify/case-evaluator.js";
 import type { Selection } from "../cases/selection.js";
 import { allLayouts } from "../cases/shapes.js";
-import { deviceNames, type DeviceName } from "../devices/devices.js";
+import { type DeviceName, parseDevice } from "../devices/device-name.js";
 import { parseSweep, type Measured, type Sweep } from "../cases/measured-cases.js";
 import { UsageError } from "../system/problems.js";
 import { givenValues } from "./given-values.js";
@@ -42,7 +42,12 @@ export const options = {
     "only these sizes, scalars and constexprs, such as M=300,N=200,K=100,CAUSAL=true",
   ).argParser(assignments),
   dtype: new Option("--dtype <dtypes>", "choose dtypes for dtype variables, such as T=bfloat16").argParser(assignments),
-  device: new Option("--device <device>", "where to run").choices([...deviceNames]).default("auto"),
+  device: new Option(
+    "--device <device>",
+    "where to run: auto, cuda, hip, interpreter, eval; several GPUs with cuda:all or cuda:0,1, several workers on the interpreter with cpu:4",
+  )
+    .argParser(deviceName)
+    .default("auto"),
   config: new Option("--config <index>", "only this autotune config, by its index").argParser(whole),
   shapes: new Option(
     "--shapes <sizes...>",
@@ -85,11 +90,13 @@ export const options = {
 
 /** Which cases to measure, tune for or compile ahead. */
 export interface MeasuringOptions extends SelectionOptions {
+  readonly device: DeviceName;
   readonly shapes?: readonly Readonly<Record<string, string>>[];
   readonly sweep?: Sweep;
 }
 
 export const measuringOptions: readonly Option[] = [
+  options.device,
   options.shapes,
   new Option("--sweep <range>", "a range of sizes: M=256..8192:x2, M=256..4096:+256, or M,N,K=… together").argParser(
     parseSweep,
@@ -102,7 +109,10 @@ export const measuringOptions: readonly Option[] = [
 ];
 
 /** The cases that the flags select, checked against the kernel's signature. */
-export function measuring(kernel: CompiledKernel, { shapes, sweep, ...given }: MeasuringOptions): Measured {
+export function measuring(
+  kernel: CompiledKernel,
+  { shapes, sweep, ...given }: Omit<MeasuringOptions, "device">,
+): Measured {
   const names = kernel.signature.sizes;
   const part = sweep ? names.filter((name) => !sweep.names.includes(name)) : names;
   return {
@@ -247,6 +257,16 @@ export function count(text: string): number {
 /** A whole number from 0 up that JavaScript represents exactly. */
 function isWhole(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+/** The name of a device, if it is one. */
+function deviceName(text: string): DeviceName {
+  try {
+    parseDevice(text);
+  } catch (error) {
+    throw error instanceof UsageError ? new UsageError(`--device: ${error.message}`) : error;
+  }
+  return text as DeviceName;
 }
 
 function positive(text: string): number {

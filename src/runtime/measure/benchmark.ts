@@ -7,6 +7,7 @@ import type { PythonDevice } from "../devices/devices.js";
 import { failureOf } from "../cases/failure.js";
 import { bytesOf, limitsOf, roofOf, type Roof } from "./peaks.js";
 import type { BenchResult } from "../python/protocol.js";
+import type { Member } from "../python/worker-pool.js";
 import { benchRequest, runRequest } from "../devices/request.js";
 import { openWorkspace } from "../devices/workspace.js";
 import { headline } from "../verify/summary.js";
@@ -39,6 +40,8 @@ export interface Measurement {
   /** 0 if unknown. */
   readonly flops: number;
   readonly roof?: Roof;
+  /** The GPU that was measured, where there are several. */
+  readonly on?: string;
 }
 
 export interface Benchmark {
@@ -63,41 +66,37 @@ export async function bench(
   const torch = ["eager", ...(compiled ? ["torch.compile", "torch.compile max-autotune"] : [])];
   const providers = [...(kernel.reference === "none" ? [] : torch), ...own];
   const workspace = await openWorkspace(kernel);
-  const measurements: Measurement[] = [];
-  const refused: string[] = [];
+  const measure = async (at: Case, { worker, place }: Member): Promise<Measurement | string> => {
+    const refused = (reason: string) => `${describeCase(at, 1)}: ${reason}`;
+    const planned = { at, label: "measured", extra: false };
+    // The worker keeps the module and the autotuner's choice, so it times exactly what was verified here.
+    const checks = { passOut: false, tuned, tolerance: {} };
+    const outcome = await askWorker(kernel, device, worker, workspace, planned, checks);
+    if (outcome.status === "failed") return refused(`not measured, because its result is wrong: ${headline(outcome)}`);
+    if (outcome.status !== "passed" || outcome.by !== "python")
+      return refused(`not measured, because it could not be verified: ${outcome.unchecked.join("; ")}`);
+    const options = { tuned, providers, warmup, iterations, on: device.kind };
+    const reply = await worker.request(benchRequest(kernel, workspace.module, at, options), DEADLINE_MS);
+    if (!reply.ok) return refused(failureOf(kernel, reply.error).message);
+    const config = tuned ? (reply.result.config ?? "autotuned") : at.config;
+    return { ...measurementOf(kernel, device, at, config, reply.result), ...(place !== undefined && { on: place }) };
+  };
+  let found: (Measurement | string)[] = [];
+  let done = 0;
   try {
     const launched = cases.flatMap((at) => (tuned ? inEveryConfig(kernel, at) : [at]));
     const requests = launched.map((at) => runRequest(kernel, workspace.module, at));
     await compileAhead(device, requests, onCompiled);
-    for (const at of cases) {
-      const refuse = (reason: string) => refused.push(`${describeCase(at, 1)}: ${reason}`);
-      const planned = { at, label: "measured", extra: false };
-      // The worker keeps the module and the autotuner's choice, so it times exactly what was verified here.
-      const checks = { passOut: false, tuned, tolerance: {} };
-      const outcome = await askWorker(kernel, device, workspace, planned, checks);
-      if (outcome.status === "failed") refuse(`not measured, because its result is wrong: ${headline(outcome)}`);
-      else if (outcome.status !== "passed" || outcome.by !== "python")
-        refuse(`not measured, because it could not be verified: ${outcome.unchecked.join("; ")}`);
-      else {
-        const request = benchRequest(kernel, workspace.module, at, {
-          tuned,
-          providers,
-          warmup,
-          iterations,
-          on: device.kind,
-        });
-        const reply = await device.worker.request(request, DEADLINE_MS);
-        if (!reply.ok) refuse(failureOf(kernel, reply.error).message);
-        else {
-          const config = tuned ? (reply.result.config ?? "autotuned") : at.config;
-          measurements.push(measurementOf(kernel, device, at, config, reply.result));
-        }
-      }
-      onDone?.(measurements.length + refused.length);
-    }
+    found = await device.workers.each(cases, async (at, member) => {
+      const result = await measure(at, member);
+      onDone?.(++done);
+      return result;
+    });
   } finally {
     await workspace.remove();
   }
+  const measurements = found.filter((each) => typeof each !== "string");
+  const refused = found.filter((each) => typeof each === "string");
   return { kernel, measurements, refused, seconds: Math.round(performance.now() - started) / 1000 };
 }
 

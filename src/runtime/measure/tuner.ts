@@ -14,6 +14,7 @@ import type { PythonDevice } from "../devices/devices.js";
 import { failureOf } from "../cases/failure.js";
 import { UsageError } from "../system/problems.js";
 import type { Timing } from "../python/protocol.js";
+import type { Member } from "../python/worker-pool.js";
 import { benchRequest, runRequest } from "../devices/request.js";
 import { openWorkspace } from "../devices/workspace.js";
 import { headline } from "../verify/summary.js";
@@ -147,10 +148,11 @@ export async function search(
   const trials = cases.map(() => new Map<number, Trial>());
   const tried: number[] = [];
   let fromCache = 0;
+  let done = 0;
   const files = cases.map((at) => cacheFile(kernel, device, at, env));
   const caches = await Promise.all(files.map(async (file) => (await readCached<Record<string, Trial>>(file)) ?? {}));
-  const isSpent = () =>
-    (budget.configs !== undefined && tried.length >= budget.configs) ||
+  const isSpent = (count: number) =>
+    (budget.configs !== undefined && count >= budget.configs) ||
     (budget.seconds !== undefined && performance.now() - started > 1000 * budget.seconds);
   const workspace = await openWorkspace(kernel);
   const order = orderOf(kernel.configs.length, own, seed).filter((config) => !skip.has(config));
@@ -163,35 +165,57 @@ export async function search(
     const requests = launched.map((at) => runRequest(kernel, workspace.module, at));
     await compileAhead(device, requests, onCompiled);
   };
+  // Files are written one after another, whoever of several workers has found something.
+  let saved: Promise<void> = Promise.resolve();
+  const keep = (i: number, config: number, trial: Trial): void => {
+    caches[i]![identity(kernel.configs[config]!)] = trial;
+    saved = saved.then(() => writeCached(files[i]!, caches[i]!));
+  };
+  let begun = 0;
+  const tryInCases = async (config: number, member: Member): Promise<readonly Tried[] | undefined> => {
+    if (config >= own && isSpent(begun)) return undefined;
+    begun++;
+    const found: Tried[] = [];
+    for (const [i, given] of cases.entries()) {
+      const at = { ...given, config };
+      if (kernel.refusal(at) !== undefined) continue;
+      const before = known(i, config);
+      const trial = before ?? (await tryConfig(kernel, device, member, workspace, at));
+      found.push({ case: i, trial, isNew: !before });
+      // The failure may be temporary, such as too little free memory, so it is not cached.
+      if (!before && !("failed" in trial)) keep(i, config, trial);
+      // A config that is wrong in one case is not tried in others.
+      if (!("median" in trial)) break;
+    }
+    onDone?.(++done);
+    return found;
+  };
   try {
-    for (const [place, config] of order.entries()) {
-      if (config >= own && isSpent()) break;
-      if (place % BATCH === 0)
-        await compileBatch(
-          order.slice(place, place + Math.min(BATCH, Math.max(own, budget.configs ?? Infinity) - place)),
-        );
-      for (const [i, given] of cases.entries()) {
-        const at = { ...given, config };
-        if (kernel.refusal(at) !== undefined) continue;
-        const before = known(i, config);
-        const trial = before ?? (await tryConfig(kernel, device, workspace, at));
-        trials[i]!.set(config, trial);
-        if (before) fromCache++;
-        else if (!("failed" in trial)) {
-          // The failure may be temporary, such as too little free memory, so it is not cached.
-          caches[i]![identity(kernel.configs[config]!)] = trial;
-          await writeCached(files[i]!, caches[i]!);
-        }
-        // A config that is wrong in one case is not tried in others.
-        if (!("median" in trial)) break;
+    for (let place = 0; place < order.length; place += BATCH) {
+      const batch = order.slice(place, place + BATCH);
+      if (batch[0]! >= own && isSpent(begun)) break;
+      await compileBatch(batch.slice(0, Math.max(own, budget.configs ?? Infinity) - place));
+      const found = await device.workers.each(batch, tryInCases);
+      // In the order of the search, so that equal times have the same winner however many workers there are.
+      for (const [i, config] of batch.entries()) {
+        if (!found[i]) continue;
+        for (const each of found[i]) trials[each.case]!.set(config, each.trial);
+        fromCache += found[i].filter(({ isNew }) => !isNew).length;
+        tried.push(config);
       }
-      tried.push(config);
-      onDone?.(tried.length);
     }
   } finally {
+    await saved;
     await workspace.remove();
   }
   return { trials, tried, fromCache, seconds: Math.round(performance.now() - started) / 1000 };
+}
+
+/** What became of a config in one case. */
+interface Tried {
+  readonly case: number;
+  readonly trial: Trial;
+  readonly isNew: boolean;
 }
 
 /** The author's configs in their order, then the others shuffled. */
@@ -204,17 +228,23 @@ export function orderOf(count: number, own: number, seed: number): readonly numb
 async function tryConfig(
   kernel: CompiledKernel,
   device: PythonDevice,
+  { worker, place }: Member,
   workspace: Awaited<ReturnType<typeof openWorkspace>>,
   at: Case,
 ): Promise<Trial> {
   const planned = { at, label: "tuned", extra: false };
-  const outcome = await askWorker(kernel, device, workspace, planned, { passOut: false, tuned: false, tolerance: {} });
+  const outcome = await askWorker(kernel, device, worker, workspace, planned, {
+    passOut: false,
+    tuned: false,
+    tolerance: {},
+  });
   if (outcome.failure) return { failed: headline(outcome) };
   if (outcome.status !== "passed" || outcome.by !== "python")
     return { wrong: outcome.status === "failed" ? headline(outcome) : outcome.unchecked.join("; ") };
   const request = benchRequest(kernel, workspace.module, at, { providers: [], ...iterations, on: device.kind });
-  const reply = await device.worker.request(request, DEADLINE_MS);
-  return reply.ok ? reply.result.times.kernel : { failed: failureOf(kernel, reply.error).message };
+  const reply = await worker.request(request, DEADLINE_MS);
+  if (!reply.ok) return { failed: failureOf(kernel, reply.error).message };
+  return { ...reply.result.times.kernel, ...(place !== undefined && { on: place }) };
 }
 
 /** One cache file for each kernel, device, Triton version and case. */

@@ -232,6 +232,8 @@ export interface HelloResult {
   readonly memoryGbps: number | null;
   /** The names of all GPUs that torch sees. */
   readonly gpus: readonly string[];
+  /** How many there are, of which the worker may have chosen one. */
+  readonly gpuCount: number;
   readonly versions: Readonly<Record<"python" | "torch" | "triton" | "numpy", string>>;
 }
 
@@ -281,6 +283,8 @@ export interface Timing {
   readonly high: number;
   /** CPU time of a call in milliseconds; the CPU works ahead of the GPU. */
   readonly host?: number;
+  /** The GPU that was measured, where several measure: `cuda:1`. */
+  readonly on?: string;
 }
 
 export interface BenchResult {
@@ -362,6 +366,14 @@ export type WorkerRequest =
 
 export type Reply<Type extends keyof Results = keyof Results> =
   { readonly ok: true; readonly result: Results[Type] } | { readonly ok: false; readonly error: WireFailure };
+
+/**
+ * Whether the process that sent this must be replaced: it can't be trusted any more, or a case overwrote memory that the
+ * next one may use.
+ */
+export function isDamaging(reply: Reply): boolean {
+  return reply.ok ? "corrupted" in reply.result && reply.result.corrupted : reply.error.fatal;
+}
 
 /** Converts a number of the protocol to JavaScript. */
 export function fromWire(value: WireNumber): number {

@@ -12,6 +12,8 @@ export interface ProcessOptions {
   /** The Python executable. */
   readonly python: string;
   readonly device: "auto" | "cuda" | "hip" | "interpreter" | "compiler";
+  /** The index of its only GPU, among those that torch sees. Default: torch sees them all. */
+  readonly gpu?: number;
   /** Environment variables of the process; this process's by default. */
   readonly env?: NodeJS.ProcessEnv;
   /** Lets this process end while the worker waits for a request. */
@@ -43,8 +45,9 @@ export class WorkerProcess {
   #tail = "";
   #isReady = false;
 
-  constructor({ python, device, env = process.env, background, onOutput }: ProcessOptions) {
-    const args = pythonModule("tilescript_worker", "--device", device, "--channel", "3");
+  constructor({ python, device, gpu, env = process.env, background, onOutput }: ProcessOptions) {
+    const only = gpu === undefined ? [] : ["--gpu", String(gpu)];
+    const args = pythonModule("tilescript_worker", "--device", device, "--channel", "3", ...only);
     const group = new Group(python, args, { env: pythonEnv(env), stdio: ["ignore", "pipe", "pipe", "pipe"] });
     this.#group = group;
     for (const stream of [group.child?.stdout, group.child?.stderr])

@@ -2,7 +2,7 @@
  * The persistent Python process. A crash, a hang or a poisoned device is a reply with a reason, and the next request
  * gets a fresh process.
  */
-import type { FailureKind, Reply, WorkerRequest } from "./protocol.js";
+import { type FailureKind, isDamaging, type Reply, type WorkerRequest } from "./protocol.js";
 import { type Lost, type ProcessOptions, WorkerProcess } from "./worker-process.js";
 
 export interface WorkerOptions extends ProcessOptions {
@@ -13,12 +13,20 @@ export interface WorkerOptions extends ProcessOptions {
 /** Python itself starts in a fraction of a second; torch is imported later. */
 export const defaultStartMs = 20_000;
 
+/** The reply to a request that waited when its worker was stopped. */
+const stopped: Reply = {
+  ok: false,
+  error: { kind: "crash", message: "the Python worker was stopped", frames: [], fatal: true },
+};
+
 /** Runs requests one after another. */
 export class Worker {
   readonly #options: WorkerOptions;
   #running: WorkerProcess | undefined;
   #queue: Promise<unknown> = Promise.resolve();
   #nextId = 1;
+  /** How often it was stopped. */
+  #stops = 0;
 
   constructor(options: WorkerOptions) {
     this.#options = options;
@@ -31,15 +39,17 @@ export class Worker {
 
   /** Sends a request and waits for its reply, at most `deadlineMs`. Never rejects for what Python does. */
   request<Request extends WorkerRequest>(request: Request, deadlineMs: number): Promise<Reply<Request["type"]>> {
-    const reply = this.#queue.then(() => this.#ask(request, deadlineMs));
+    const stops = this.#stops;
+    const reply = this.#queue.then(() => (stops === this.#stops ? this.#ask(request, deadlineMs) : stopped));
     this.#queue = reply.catch(() => undefined);
     return reply as Promise<Reply<Request["type"]>>;
   }
 
-  /** Ends the process. The worker can be used again; it starts another. */
+  /** Ends the process, whatever it does. The worker can be used again; it starts another. */
   async stop(): Promise<void> {
-    await this.#queue;
+    this.#stops++;
     await this.#kill();
+    await this.#queue;
   }
 
   async #ask(request: WorkerRequest, deadlineMs: number): Promise<Reply> {
@@ -54,7 +64,7 @@ export class Worker {
     const message = await running.receive(deadlineMs);
     if ("lost" in message) return this.#failure(running, message, `no answer within ${deadlineMs / 1000} s`);
     if ("ready" in message || message.id !== id) return this.#failure(running, { lost: "garbled" }, "");
-    if (!message.ok && message.error.fatal) await this.#kill();
+    if (isDamaging(message)) await this.#kill();
     return message.ok ? { ok: true, result: message.result } : message;
   }
 

@@ -33,7 +33,7 @@ function kernelJson({ kernel, measurements, refused, seconds }: Benchmark, facts
     kernel: kernel.signature.name,
     seconds,
     ...(sweep && { sweep }),
-    cases: measurements.map(({ at, config, result, bytes, flops, roof }: Measurement): BenchCaseReport => {
+    cases: measurements.map(({ at, config, result, bytes, flops, roof, on }: Measurement): BenchCaseReport => {
       const { times } = result;
       const eager = medianOf(times["eager"]);
       return {
@@ -51,6 +51,7 @@ function kernelJson({ kernel, measurements, refused, seconds }: Benchmark, facts
         bytes,
         ...(flops > 0 && { flops }),
         ...(roof && { roof }),
+        ...(on !== undefined && { on }),
       };
     }),
     not_measured: refused,
@@ -70,7 +71,8 @@ export function benchText(
   const head = ["case", "measured", "median", "20 to 80 %", "host", "TFLOP/s", "GB/s", "of limit", "eager / it"];
   const rows = kernel.cases.flatMap((each) =>
     Object.entries(each.times).map(([name, time], i) => {
-      const place = i === 0 ? caseText(each) : "";
+      const where = each.on === undefined ? "" : ` on ${each.on}`;
+      const place = i === 0 ? `${caseText(each)}${where}` : "";
       const label =
         name === "kernel"
           ? `${kernel.kernel} (${each.config === "autotuned" ? each.config : `config ${each.config}`})`

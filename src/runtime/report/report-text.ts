@@ -80,7 +80,8 @@ function replayText(replay: string, tried = 0): string {
 function deviceText(device: Device): string {
   const name = device.kind === "eval" ? "TileScript's evaluator, in-process" : device.hello.deviceName;
   const capability = device.kind === "cuda" ? `, sm_${device.hello.capability?.join("") ?? "?"}` : "";
-  return `${device.kind}: ${name}${capability} (${device.why})`;
+  const several = device.kind !== "eval" && device.workers.size > 1 ? `, ${device.workers.size} of them` : "";
+  return `${device.kind}: ${name}${capability}${several} (${device.why})`;
 }
 
 /** The largest errors of each dtype, with their tolerances. */

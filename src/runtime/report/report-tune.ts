@@ -103,7 +103,7 @@ function casesTable({ cases }: TuneReport, colors: ReturnType<typeof pc.createCo
     head,
     cases.map(({ best, time, time_before: before, ...at }) => [
       caseText(at),
-      `${Number(time.median.toPrecision(3))} ms`,
+      `${Number(time.median.toPrecision(3))} ms${time.on === undefined ? "" : ` on ${time.on}`}`,
       before ? `${Number(before.median.toPrecision(3))} ms` : "",
       before ? `${(before.median / time.median).toFixed(2)} times` : "",
       valuesText(best),

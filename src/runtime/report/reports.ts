@@ -25,6 +25,8 @@ export interface RunReport {
   readonly device?: "cuda" | "hip" | "interpreter" | "eval";
   readonly device_why?: string;
   readonly device_name?: string;
+  /** The devices among which cases were shared, if several were named: `cuda:0`, `cuda:1`. */
+  readonly workers?: readonly string[];
   readonly capability?: readonly number[] | null;
   readonly versions?: Readonly<Record<"python" | "torch" | "triton" | "numpy", string>>;
   readonly python?: string;
@@ -232,6 +234,8 @@ export interface BenchCaseReport {
   readonly flops?: number;
   /** The least time by the device's peak rates. */
   readonly roof?: Roof;
+  /** The GPU that was measured, where there are several. */
+  readonly on?: string;
 }
 
 // tune

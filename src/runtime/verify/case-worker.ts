@@ -3,6 +3,7 @@ import type { CompiledKernel, Tolerance } from "../../contract/compiled.js";
 import { defaultDeadlineMs, evaluate, type EvaluatorOptions } from "./case-evaluator.js";
 import type { PlannedCase } from "../cases/cases.js";
 import type { PythonDevice } from "../devices/devices.js";
+import type { Worker } from "../python/worker.js";
 import { failureOf } from "../cases/failure.js";
 import { faultsOfCase } from "../compile/machine-code.js";
 import type { Outcome, OutputComparison } from "../cases/outcome.js";
@@ -15,10 +16,11 @@ interface AskOptions extends Omit<EvaluatorOptions, "order"> {
   readonly tuned: boolean;
 }
 
-/** Runs one case in the worker, with the case's config or the autotuner's choice. */
+/** Runs one case in a worker of the device, with the case's config or the autotuner's choice. */
 export async function askWorker(
   kernel: CompiledKernel,
   device: PythonDevice,
+  worker: Worker,
   workspace: Workspace,
   planned: PlannedCase,
   options: AskOptions,
@@ -27,7 +29,7 @@ export async function askWorker(
   // What a raw pointer reaches is unknown; the evaluator reports that.
   if (needsPointer(kernel)) return evaluateInstead(kernel, planned, [], options);
   const request = verifyRequest(kernel, workspace.module, planned.at, { ...options, on: device.kind });
-  const reply = await device.worker.request(request, options.deadlineMs ?? defaultDeadlineMs);
+  const reply = await worker.request(request, options.deadlineMs ?? defaultDeadlineMs);
   const base = {
     at: planned.at,
     label: planned.label,
@@ -53,9 +55,7 @@ export async function askWorker(
     const why = `config ${planned.at.config} does not fit this GPU, and Triton's autotuner passes it over: ${failure.message}`;
     return { ...base, status: "unchecked", failure, unchecked: [why] };
   }
-  const { comparisons, problems, corrupted, unreliable, compiled } = reply.result;
-  // A new process, since this case overwrote memory that the next one may use.
-  if (corrupted) await device.worker.stop();
+  const { comparisons, problems, unreliable, compiled } = reply.result;
   if (unreliable.length > 0) return evaluateInstead(kernel, planned, unreliable, options);
   const compared = comparisons.map((comparison) => comparisonOf(comparison, request.tolerances[comparison.output]));
   const passed = compared.every(({ wrong }) => wrong === 0) && problems.length === 0;

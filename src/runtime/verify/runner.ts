@@ -3,6 +3,7 @@ import { ALGORITHM } from "../../contract/told-apart.js";
 import type { Case, CompiledKernel } from "../../contract/compiled.js";
 import { compileAhead } from "../compile/ahead.js";
 import { evaluate, type EvaluatorOptions, overflow } from "./case-evaluator.js";
+import { Lookahead } from "./lookahead.js";
 import { askWorker, needsPointer } from "./case-worker.js";
 import { costOf, type PlannedCase } from "../cases/cases.js";
 import type { Device, PythonDevice } from "../devices/devices.js";
@@ -12,6 +13,8 @@ import { openWorkspace } from "../devices/workspace.js";
 import { deviceLimits } from "./device-limits.js";
 
 export interface Runner {
+  /** Says which cases will be run, in this order, so that several workers can begin with them. */
+  expect?: (cases: readonly PlannedCase[]) => void;
   run(planned: PlannedCase, place: number): Promise<Outcome>;
   /** Runs a case with the config that Triton's autotuner chooses. */
   tune?: (planned: PlannedCase) => Promise<Outcome>;
@@ -97,16 +100,17 @@ async function pythonRunner(
   const judged = new Set<string>();
   let compiling: Compiling = { ahead: 0, processes: 0, seconds: 0, known: 0, late: 0 };
   const ask = async (planned: PlannedCase, passOut: boolean, tuned: boolean): Promise<Outcome> => {
-    const outcome = await askWorker(kernel, device, workspace, planned, {
-      passOut,
-      tuned,
-      tolerance,
-      repeats,
-      deadlineMs,
-    });
+    const options = { passOut, tuned, tolerance, repeats, deadlineMs };
+    const outcome = await device.workers.lease(({ worker }) =>
+      askWorker(kernel, device, worker, workspace, planned, options),
+    );
     compiling = { ...compiling, late: compiling.late + (outcome.compiled ?? 0) };
     return outcome;
   };
+  // Alternates between the two ways to get an output: allocated by the wrapper, and passed as `out=`.
+  const begun = new Lookahead(device.workers.size, (planned: PlannedCase, place) =>
+    ask(planned, place % 2 === 1, false),
+  );
   const ahead: Runner["ahead"] = async (cases, onDone) => {
     const requests = cases.map((at) =>
       verifyRequest(kernel, workspace.module, at, { passOut: false, tolerance, on: device.kind }),
@@ -121,9 +125,9 @@ async function pythonRunner(
     };
   };
   return {
-    // Alternates between the two ways to get an output: allocated by the wrapper, and passed as `out=`.
+    expect: (cases) => begun.expect(cases),
     run: async (planned, place) => {
-      const outcome = await ask(planned, place % 2 === 1, false);
+      const outcome = await begun.take(planned, place);
       if (outcome.status !== "passed" || outcome.by === "eval") return outcome;
       const dtypes = JSON.stringify(planned.at.dtypes);
       if (!sanitised && (judged.has(dtypes) || kernel.reference !== "recorded")) return outcome;
@@ -138,6 +142,9 @@ async function pythonRunner(
         ahead,
         compiling: () => compiling,
       }),
-    close: () => workspace.remove(),
+    close: async () => {
+      await begun.drop(() => device.workers.stop());
+      await workspace.remove();
+    },
   };
 }

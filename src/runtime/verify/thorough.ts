@@ -73,11 +73,12 @@ export async function verifyThoroughly(
     repeats: repeats[device.kind],
     sanitised: true,
   });
+  const plannedFor = (at: Case): PlannedCase =>
+    declared.cases.find((each) => each.at === at) ?? { at, label: "drawn", extra: false };
   const holds = async (at: Case): Promise<boolean> => {
     // Out of time: the remaining cases are skipped.
     if (performance.now() > deadline) return true;
-    const own = declared.cases.find((each) => each.at === at);
-    const outcome = await runner.run(own ?? { at, label: "drawn", extra: false }, passed.length);
+    const outcome = await runner.run(plannedFor(at), passed.length);
     if (outcome.status === "failed") {
       // Smaller cases of a hanging one would hang as long.
       if (!failed) deadline = performance.now() + (outcome.failure?.kind === "timeout" ? 0 : timeLimitMs);
@@ -88,8 +89,10 @@ export async function verifyThoroughly(
     return outcome.status !== "failed";
   };
   try {
-    await runner.ahead?.(rounds.flatMap(casesOf), options.onCompiled);
+    const drawn = rounds.flatMap(casesOf);
+    await runner.ahead?.(drawn, options.onCompiled);
     deadline = performance.now() + timeLimitMs;
+    runner.expect?.(timeLimitMs > 0 ? drawn.map(plannedFor) : []);
     for (const { drawn, ...how } of rounds) if (!failed) await fc.check(fc.asyncProperty(drawn, holds), how);
   } finally {
     await runner.close();

@@ -73,6 +73,7 @@ export async function verify(kernel: CompiledKernel, device: Device, options: Ve
   try {
     const tried = tunes && last ? inEveryConfig(kernel, last.at) : [];
     await runner.ahead?.([...plan.cases.map(({ at }) => at), ...tried], options.onCompiled);
+    runner.expect?.(plan.cases);
     for (const planned of plan.cases) {
       if (outcomes.filter(({ failure }) => failure?.kind === "timeout").length >= MOST_HANGS) {
         left.push(`${plan.cases.length - outcomes.length} further cases: ${MOST_HANGS} cases hung`);

@@ -12,7 +12,7 @@ const vector = vectorAdd();
 describe("mistakes on the command line", () => {
   it.each([
     [["--rnu"], /unknown option '--rnu'/],
-    [["--run", "--device", "tpu"], /'tpu' is invalid.*interpreter, eval/],
+    [["--run", "--device", "tpu"], /--device: there is no device tpu; .*interpreter, eval/],
     [["--run", "--device", "eval", "--shape", "Q=3"], /there is no size Q; the sizes are N/],
     [["--run", "--device", "eval", "--shape", "N=three"], /N=three is not a whole number/],
     [["--run", "--device", "eval", "--shape", "N"], /NAME=VALUE/],

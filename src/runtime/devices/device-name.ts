@@ -1,0 +1,53 @@
+/** What `--device` names: a kind of device, and how many workers run on it. */
+import { UsageError } from "../system/problems.js";
+
+export const deviceKinds = ["auto", "cuda", "hip", "interpreter", "eval"] as const;
+export type DeviceKind = (typeof deviceKinds)[number];
+
+/**
+ * A kind of device; several GPUs of this machine, `cuda:all` or `cuda:0,1`; or several workers on Triton's interpreter,
+ * `cpu:4`.
+ */
+export type DeviceName = DeviceKind | `${"cuda" | "hip"}:${string}` | `cpu:${number}`;
+
+export interface DeviceChoice {
+  readonly kind: DeviceKind;
+  /** Indices of GPUs, among those that torch sees; absent for the current one. */
+  readonly gpus?: "all" | readonly number[];
+  /** Workers on the interpreter. Default: one. */
+  readonly workers?: number;
+}
+
+/** @throws UsageError for a name that is none. */
+export function parseDevice(text: string): DeviceChoice {
+  const kind = deviceKinds.find((each) => each === text);
+  if (kind) return { kind };
+  const [, family, list = ""] = /^(cuda|hip|cpu):(.*)$/s.exec(text) ?? [];
+  if (family === "cpu") return { kind: "interpreter", workers: workersOf(text, list) };
+  if (family === "cuda" || family === "hip") return { kind: family, gpus: gpusOf(text, list) };
+  throw new UsageError(`there is no device ${text}; the devices are ${deviceKinds.join(", ")}, ${examples}`);
+}
+
+const examples = "cuda:all or cuda:0,1 for several GPUs, and cpu:4 for several workers on the interpreter";
+
+/** Each worker imports torch and takes half a gigabyte. */
+const MOST_WORKERS = 256;
+
+function workersOf(text: string, list: string): number {
+  const count = /^\d{1,3}$/.test(list) ? Number(list) : 0;
+  if (count >= 1 && count <= MOST_WORKERS) return count;
+  throw new UsageError(
+    `${text} is no device; write the number of workers on the interpreter, from 1 to ${MOST_WORKERS}, such as cpu:4`,
+  );
+}
+
+function gpusOf(text: string, list: string): "all" | readonly number[] {
+  if (list === "all") return list;
+  const names = list.split(",");
+  const indices = names.map(Number);
+  if (!names.every((name) => /^\d{1,4}$/.test(name)))
+    throw new UsageError(`${text} is no device; name GPUs by their indices, such as cuda:0,1, or all with cuda:all`);
+  const twice = indices.find((index, i) => indices.indexOf(index) < i);
+  if (twice !== undefined) throw new UsageError(`${text} names GPU ${twice} twice; name each once`);
+  return indices;
+}

@@ -1,0 +1,42 @@
+/** What `--device` accepts, and what it says otherwise. */
+import { describe, expect, it } from "vitest";
+import { parseDevice } from "../../../src/runtime/devices/device-name.js";
+import { cli, expectUsage } from "../../support/cli.js";
+import { vectorAdd } from "../../support/fixtures/vector-add.js";
+
+describe("the name of a device", () => {
+  it.each([
+    ["auto", { kind: "auto" }],
+    ["interpreter", { kind: "interpreter" }],
+    ["cuda", { kind: "cuda" }],
+    ["cuda:all", { kind: "cuda", gpus: "all" }],
+    ["cuda:1", { kind: "cuda", gpus: [1] }],
+    ["hip:2,0", { kind: "hip", gpus: [2, 0] }],
+    ["cpu:4", { kind: "interpreter", workers: 4 }],
+  ])("%s is read", (text, choice) => {
+    expect(parseDevice(text)).toEqual(choice);
+  });
+
+  it.each([
+    ["gpu", /there is no device gpu; the devices are auto, cuda, .* cuda:all or cuda:0,1/],
+    ["cuda:", /name GPUs by their indices/],
+    ["cuda:0,", /name GPUs by their indices/],
+    ["cuda:-1", /name GPUs by their indices/],
+    ["cuda:1e1", /name GPUs by their indices/],
+    ["cuda:0,1,0", /names GPU 0 twice/],
+    ["cuda:0,00", /names GPU 0 twice/],
+    ["cpu:0", /from 1 to 256/],
+    ["cpu:257", /from 1 to 256/],
+    ["cpu:two", /from 1 to 256/],
+  ])("%s is a mistake on the command line", async (text, says) => {
+    expectUsage(await cli(vectorAdd(), "--run", "--device", text), says);
+  });
+
+  it.each(["--bench", "--prewarm", "--tune"])("%s needs a GPU, which the interpreter is not", async (command) => {
+    const { code, err } = await cli(vectorAdd(), command, "--device", "cpu:2", "--shapes", "N=64");
+    expect(code).toBe(2);
+    expect(err).toMatch(
+      command === "--tune" ? /not autotuned|search space|needs a GPU/ : /--device cpu:2: .* needs a GPU/,
+    );
+  });
+});

@@ -29,7 +29,11 @@ async function measured(mode: string) {
   const cache = mkdtempSync(join(tmpdir(), "tilescript-triton-"));
   const device = await openGpu(
     { what: "this benchmark", instead: "nothing of it can be measured" },
-    { device: "auto", env: { ...process.env, TRITON_CACHE_DIR: cache }, ...(mode === "as-they-run" && { processes: 0 }) },
+    {
+      device: "auto",
+      env: { ...process.env, TRITON_CACHE_DIR: cache },
+      ...(mode === "as-they-run" && { processes: 0 }),
+    },
   );
   const started = Date.now();
   try {

@@ -4,7 +4,7 @@
  */
 import { parseArgs } from "node:util";
 import { closeDevice, openDevice } from "../src/runtime/devices/devices.js";
-import type { DeviceName } from "../src/runtime/devices/device-name.js";
+import type { DeviceName } from "../src/contract/device-names.js";
 import { verifyThoroughly } from "../src/runtime/verify/thorough.js";
 import { subjects } from "../tests/kernels/mutants/mutations.js";
 import { buildRight, Seeded } from "../tests/kernels/mutants/seed.js";

@@ -44,6 +44,7 @@ export const inner: Readonly<Record<string, readonly string[]>> = {
   runtime: [
     "system",
     "python",
+    "hosts",
     "cases",
     "devices",
     "compile",

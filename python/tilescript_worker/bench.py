@@ -11,6 +11,7 @@ import torch
 from .calling import Arguments, call, given, results
 from .compare import compare
 from .device import Device
+from .gpu_state import gpu_state
 from .inputs import values_of
 from .modules import autotuner, load
 from .protocol import RequestError
@@ -35,6 +36,8 @@ def bench(request: dict[str, Any], device: Device) -> dict[str, Any]:
         return measure(lambda: call(function, arguments), request["warmup"], request["iterations"])
 
     times: dict[str, Any] = {"kernel": time(module.kernel_fn)}
+    # Before anything else changes the clocks.
+    state = gpu_state() if request.get("state") else None
     for name in request["providers"]:
         try:
             times[name] = time(way_to(name, module, request, arguments))
@@ -43,6 +46,7 @@ def bench(request: dict[str, Any], device: Device) -> dict[str, Any]:
     return {
         "times": times,
         "config": chosen_config(module, request["jits"], arguments),
+        **({"state": state} if state else {}),
         "flops": counted_flops(module, arguments) if EAGER in request["providers"] else 0,
     }
 

@@ -77,7 +77,7 @@ def _see_only(index: int, kind: str, count: int) -> None:
     name = "CUDA_VISIBLE_DEVICES" if kind == "cuda" else "HIP_VISIBLE_DEVICES"
     visible = [each.strip() for each in os.environ.get(name, "").split(",") if each.strip()]
     os.environ[name] = visible[index] if visible else str(index)
-    # The driver reads the variable once. Without NVML torch has asked the driver to count, and would see all GPUs still.
+    # The driver reads the variable once. Without NVML torch has asked it to count, and still sees all GPUs.
     if torch._C._cuda_getDeviceCount() != 1:
         raise RequestError("no-device", f"{kind}:{index} can't be chosen here; set {name}={index} instead")
 

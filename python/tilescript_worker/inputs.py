@@ -155,7 +155,9 @@ def draw(spec: dict[str, Any], seed: int) -> torch.Tensor:
         if len(values) > 0:
             values[0], values[-1] = 0, fill["total"]
     elif fill["kind"] == "file":
-        values = torch.from_numpy(np.fromfile(fill["path"], dtype=np.uint8)).view(dtype).reshape(shape)
+        raw = np.fromfile(fill["path"], dtype=np.uint8)
+        # No bytes have no stride to view them by.
+        values = torch.from_numpy(raw).view(dtype).reshape(shape) if raw.size else torch.empty(shape, dtype=dtype)
     else:
         raise ValueError(f"unknown fill {fill['kind']!r}")
     return values[:1].expand(shape).contiguous() if spec.get("layout") == "expanded" else values

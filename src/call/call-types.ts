@@ -1,4 +1,5 @@
 /** The types of a call's arguments and results, from the types of the kernel's params. */
+import type { DeviceName } from "../contract/device-names.js";
 import type { DeviceProperties } from "../contract/device-properties.js";
 import type { Comparison, Finding, ProgramOrder, Tolerance } from "../contract/compiled.js";
 import type { DType, DTypeName, Element, Members } from "../types/dtype.js";
@@ -70,8 +71,8 @@ export interface CallOptions {
 
 /** Options of `run`. */
 export interface RunOptions {
-  /** The device, by default `auto`: a GPU, else Triton's interpreter, else the evaluator. */
-  readonly device?: "auto" | "cuda" | "hip" | "interpreter" | "eval";
+  /** The device, by default `auto`: a GPU, else Triton's interpreter, else the evaluator. `docs/devices.md` has them all. */
+  readonly device?: DeviceName;
   /** The Python executable, by default the one that `tilescript doctor` shows. */
   readonly python?: string;
 }

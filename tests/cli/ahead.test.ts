@@ -24,6 +24,7 @@ import { openWorkspace, type Workspace } from "../../src/runtime/devices/workspa
 import { specialisationOf } from "../../src/runtime/cases/specialisation.js";
 import { parseTargets } from "../../src/runtime/system/gpu-targets.js";
 import { pythonFolder } from "../../src/runtime/python/start-python.js";
+import { WorkerPool } from "../../src/runtime/python/worker-pool.js";
 import { Worker } from "../../src/runtime/python/worker.js";
 import { requirePython } from "../support/python.js";
 
@@ -64,7 +65,8 @@ async function inWorkspace<T>(kernel: CompiledKernel, use: (workspace: Workspace
 const requestsOf = (kernel: CompiledKernel, { module }: Workspace, drawn: readonly Case[]): VerifyRequest[] =>
   drawn.map((at, i) => verifyRequest(kernel, module, at, { passOut: i % 2 === 1, tolerance: {}, on: "cuda" }));
 
-const device = () => ({ workers: worker, compilers, hello: { target } }) as unknown as PythonDevice;
+const device = () =>
+  ({ workers: new WorkerPool([{ worker }]), compilers, hello: { target } }) as unknown as PythonDevice;
 
 /** What another process launches of these, and what it had to compile. */
 async function launched(requests: readonly VerifyRequest[]): Promise<{ launched: number; compiled: number }> {

@@ -56,6 +56,18 @@ describe("the worker", { timeout: 60_000 }, () => {
     expect(await worker.request(await request(), START_MS)).toMatchObject({ ok: true });
   });
 
+  it("should send a request that waits to the next process when the one before ends it", async () => {
+    await worker.request({ type: "hello" }, START_MS);
+    const dies = await request({ "    (n,) = x.shape": "    import os; os._exit(3)" });
+    const [first, second, third] = await Promise.all([
+      worker.request(dies, START_MS),
+      worker.request(await request(), START_MS),
+      worker.request({ type: "hello" }, START_MS),
+    ]);
+    expect(first).toMatchObject({ ok: false, error: { kind: "crash" } });
+    expect([second!.ok, third!.ok]).toEqual([true, true]);
+  });
+
   it("should answer requests in their order", async () => {
     const both = await Promise.all([
       worker.request({ type: "hello" }, START_MS),

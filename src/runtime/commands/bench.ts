@@ -12,12 +12,14 @@ import {
   measuring,
   measuringOptions,
   options,
-  pythonOf,
+  deviceOf,
   whole,
   type MeasuringOptions,
 } from "../invocation/options.js";
 import { exitCodes } from "../system/problems.js";
 import { benchJson, benchText } from "../report/report-bench.js";
+import { appendRecords, checkRecords, contextOf, moduleHash } from "../report/records.js";
+import type { CompiledKernel } from "../../contract/compiled.js";
 import { printJson, progress } from "../system/streams.js";
 import type { KernelCommand } from "../invocation/command.js";
 import { writePlots } from "./plot.js";
@@ -29,6 +31,8 @@ interface BenchOptions extends MeasuringOptions {
   readonly iterations: number;
 }
 
+const nameOf = ({ signature }: CompiledKernel): string => signature.name;
+
 export const bench: KernelCommand<BenchOptions> = {
   name: "bench",
   description: "verify on a GPU, then measure beside PyTorch at the same sizes",
@@ -39,6 +43,7 @@ export const bench: KernelCommand<BenchOptions> = {
     new Option("--iterations <number>", "calls to time").argParser(count).default(defaultIterations.iterations),
     new Option("--no-torch-compile", "do not measure torch.compile"),
     options.folder,
+    options.results,
     options.json,
     options.verbose,
   ],
@@ -48,12 +53,10 @@ export const bench: KernelCommand<BenchOptions> = {
     const plans = compiled.map((kernel) => measuredCases(kernel, measuring(kernel, given)));
     const file = given.out === undefined ? undefined : join(given.out, "bench.json");
     if (file !== undefined) await checkOutput(file);
+    if (given.results !== undefined) await checkRecords(given.results, compiled.map(nameOf));
     const instead = "`tilescript run` verifies and `tilescript compile` counts registers";
     return async (machine) => {
-      const device = await machine.gpu(
-        { what: "a benchmark", instead },
-        { device: given.device, ...pythonOf(given, streams) },
-      );
+      const device = await machine.gpu({ what: "a benchmark", instead }, deviceOf(given, streams));
       const show = progress(streams);
       const found: Benchmark[] = [];
       try {
@@ -63,6 +66,7 @@ export const bench: KernelCommand<BenchOptions> = {
             cases,
             tuned: given.config === undefined,
             compiled: given.torchCompile,
+            state: given.results !== undefined,
             warmup: given.warmup,
             iterations: given.iterations,
             onCompiled: (done, planned) => show(aheadText(kernel, done, planned)),
@@ -74,11 +78,20 @@ export const bench: KernelCommand<BenchOptions> = {
         show("");
         await closeDevice(device);
       }
-      const { warmup, iterations, sweep } = given;
+      const { warmup, iterations, sweep, results } = given;
       const report = benchJson(found, device, { warmup, iterations, ...(sweep && { sweep: sweep.names }) });
       const colors = pc.createColors(streams.color);
       if (given.json) printJson(streams, report);
       else for (const each of report.kernels) streams.out(`${benchText(report, each, colors)}\n`);
+      if (results !== undefined) {
+        const measured = report.kernels.map(({ kernel, cases }, i) => ({
+          kernel,
+          cases,
+          module: moduleHash(compiled[i]!.python),
+        }));
+        for (const each of await appendRecords(results, contextOf("bench", device), measured))
+          streams.err(`wrote ${each}\n`);
+      }
       if (file !== undefined) {
         await writeOutput(file, `${JSON.stringify(report, null, 2)}\n`);
         streams.err(`wrote ${file}\n`);

@@ -2,6 +2,9 @@ import { existsSync } from "node:fs";
 import pc from "picocolors";
 import { closeDevice, missingPython, openDevice, type Device } from "../devices/devices.js";
 import { findPython, type Discovery } from "../python/environment.js";
+import { chosenDevice, type ChosenDevice } from "../invocation/chosen-device.js";
+import type { DeviceName } from "../../contract/device-names.js";
+import { parseDevice } from "../devices/device-name.js";
 import { options, type JsonOptions } from "../invocation/options.js";
 import { exitCodes } from "../system/problems.js";
 import type { DoctorReport } from "../report/reports.js";
@@ -13,16 +16,25 @@ import type { PlainCommand } from "../invocation/command.js";
 
 type Fact = DoctorReport["facts"][number];
 
-export const doctor: PlainCommand<JsonOptions & { readonly python?: string }> = {
+interface DoctorOptions extends JsonOptions {
+  readonly device?: DeviceName;
+  readonly python?: string;
+}
+
+export const doctor: PlainCommand<DoctorOptions> = {
   name: "doctor",
   description: "show what this machine has, and how to install what is missing",
-  options: [options.python, options.json],
-  async run(_, { python, json }, streams) {
+  options: [options.device, options.python, options.json],
+  async run(_, { device: given, python, json }, streams) {
+    const chosen = chosenDevice(given);
     const show = progress(streams);
     show("starting Python …");
-    const discovery = await findPython({ python });
-    const named = discovery.named && !discovery.environment;
-    const device = named ? undefined : await openDevice({ device: "auto", python }).catch((error: Error) => error);
+    const isElsewhere = parseDevice(chosen.device).ssh !== undefined;
+    const discovery = await findPython(isElsewhere ? {} : { python });
+    const named = discovery.named && !discovery.environment && !isElsewhere;
+    const device = named
+      ? undefined
+      : await openDevice({ device: chosen.device, python }).catch((error: Error) => error);
     show("");
     const opened = device instanceof Error ? undefined : device;
     if (opened) await closeDevice(opened);
@@ -30,7 +42,7 @@ export const doctor: PlainCommand<JsonOptions & { readonly python?: string }> = 
       nodeFact(),
       await tsxFact(),
       pythonFact(discovery),
-      deviceFact(device, discovery),
+      deviceFact(device, discovery, chosen),
       await gpuFact(opened),
       compileFact(discovery),
     ];
@@ -81,13 +93,23 @@ function pythonFact({ environment, named, rejected }: Discovery): Fact {
   return { name: "python", status: "missing", found: rejected[0]?.reason ?? "there is none", remedy };
 }
 
-function deviceFact(device: Device | Error | undefined, discovery: Discovery): Fact {
+/** What runs kernels, and what has chosen it. */
+function deviceFact(
+  device: Device | Error | undefined,
+  discovery: Discovery,
+  { device: chosen, source }: ChosenDevice,
+): Fact {
+  const by = source === undefined ? "" : `${chosen}, by ${source}: `;
   if (device === undefined || device instanceof Error) {
-    const found = device?.message ?? missingPython(discovery);
+    const found = `${by}${device?.message ?? missingPython(discovery)}`;
     return { name: "device", status: "missing", found, remedy: "--device eval verifies without Python" };
   }
-  const name = device.kind === "eval" ? "TileScript's evaluator" : device.hello.deviceName;
-  return { name: "device", status: "ok", found: `${device.kind}: ${name} (${device.why})` };
+  if (device.kind === "eval")
+    return { name: "device", status: "ok", found: `${by}eval: TileScript's evaluator (${device.why})` };
+  const { hello, host, environment, workers, why } = device;
+  const several = workers.size > 1 ? `, ${workers.size} of them` : "";
+  const there = host ? ` on ${host.name}, with ${environment.python} (${environment.source})` : "";
+  return { name: "device", status: "ok", found: `${by}${device.kind}: ${hello.deviceName}${several}${there} (${why})` };
 }
 
 /** GPUs that torch sees, and GPUs of the machine that torch does not see. */

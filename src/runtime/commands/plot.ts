@@ -1,21 +1,28 @@
 import { Option } from "commander";
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import pc from "picocolors";
+import { compareRecords, plottable, recordsText } from "../report/compare-records.js";
+import { readRecords } from "../report/records.js";
 import { writeOutput } from "../system/files.js";
 import { plotSvg } from "../report/svg-plot.js";
 import { pngOf } from "../report/png.js";
 import { exitCodes, UsageError } from "../system/problems.js";
 import { options, type JsonOptions } from "../invocation/options.js";
-import type { BenchReport, PlotReport } from "../report/reports.js";
+import type { BenchReport, PlotReport, RecordsReport } from "../report/reports.js";
 import { printJson, type Streams } from "../system/streams.js";
 import type { PlainCommand } from "../invocation/command.js";
 
 export const plot: PlainCommand<JsonOptions & { readonly out?: string }> = {
   name: "plot",
-  description: "plot a report of bench as SVG and PNG; needs no GPU",
-  argument: { text: "<report>", description: "a JSON report of bench" },
+  description: "plot a report of bench, or compare records of GPUs and versions; needs no GPU",
+  argument: {
+    text: "<path>",
+    description: "a JSON report of bench, or records: a folder of --results or a .jsonl file",
+  },
   options: [new Option("--out <path>", "output folder (default: the report's folder)"), options.json],
   async run(file = "", { out, json }, streams) {
+    if (await isRecord(file)) return plotRecords(file, { out, json }, streams);
     const report = await readReport(file);
     const files = await writePlots(report, out ?? dirname(file), streams);
     if (report.kernels.every(({ cases }) => cases.length === 0))
@@ -24,6 +31,27 @@ export const plot: PlainCommand<JsonOptions & { readonly out?: string }> = {
     return exitCodes.ok;
   },
 };
+
+async function isRecord(path: string): Promise<boolean> {
+  const found = await stat(path).catch(() => undefined);
+  return found?.isDirectory() === true || path.endsWith(".jsonl");
+}
+
+/** Compares records and plots the latest ones. Something that became slower is a failure. */
+async function plotRecords(
+  path: string,
+  { out, json }: { readonly out: string | undefined; readonly json: true | undefined },
+  streams: Streams,
+): Promise<number> {
+  const records = await readRecords(path);
+  const report = compareRecords(records);
+  const folder = out ?? (path.endsWith(".jsonl") ? dirname(path) : path);
+  const files: string[] = [];
+  for (const plotted of plottable(records)) files.push(...(await writePlots(plotted, folder, streams)));
+  if (json) printJson(streams, { ...report, files } satisfies RecordsReport);
+  else streams.out(`${recordsText(report, pc.createColors(streams.color))}\n`);
+  return report.ok ? exitCodes.ok : exitCodes.failed;
+}
 
 /** Writes `KERNEL.svg` and `KERNEL.png` for each kernel that has cases, and returns their paths. */
 export async function writePlots(report: BenchReport, folder: string, streams: Streams): Promise<string[]> {

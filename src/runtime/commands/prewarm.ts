@@ -4,7 +4,7 @@ import { closeDevice, type PythonDevice } from "../devices/devices.js";
 import { failureOf } from "../cases/failure.js";
 import { compileAll, warn } from "../invocation/kernels.js";
 import { measuredCases } from "../cases/measured-cases.js";
-import { measuring, measuringOptions, options, pythonOf, type MeasuringOptions } from "../invocation/options.js";
+import { measuring, measuringOptions, options, deviceOf, type MeasuringOptions } from "../invocation/options.js";
 import { exitCodes } from "../system/problems.js";
 import type { PrewarmReport } from "../report/reports.js";
 import { prewarmRequest, runRequest } from "../devices/request.js";
@@ -28,10 +28,7 @@ export const prewarm: KernelCommand<MeasuringOptions> = {
     const plans = compiled.map((kernel) => measuredCases(kernel, measuring(kernel, given)));
     const instead = "`tilescript compile` compiles, but fills no cache of Triton's,";
     return async (machine) => {
-      const device = await machine.gpu(
-        { what: "prewarming", instead },
-        { device: given.device, ...pythonOf(given, streams) },
-      );
+      const device = await machine.gpu({ what: "prewarming", instead }, deviceOf(given, streams));
       const show = progress(streams);
       const found: Warmed[] = [];
       let folder = "";
@@ -65,7 +62,7 @@ async function warm(
   cases: readonly Case[],
   { onCompiled, onDone }: Record<"onCompiled" | "onDone", (done: number, planned: number) => void>,
 ): Promise<{ readonly kernel: Warmed; readonly folder: string | undefined }> {
-  const workspace = await openWorkspace(kernel);
+  const workspace = await openWorkspace(kernel, device.host);
   const done: Warmed["cases"][number][] = [];
   const failed: string[] = [];
   let keeps = true;

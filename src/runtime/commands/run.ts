@@ -5,6 +5,7 @@ import {
   type DeviceOptions,
   type SelectionOptions,
 } from "../invocation/options.js";
+import { chosenDevice } from "../invocation/chosen-device.js";
 import { UsageError } from "../system/problems.js";
 import { jsonProblem } from "../report/report-json.js";
 import { verify } from "../verify/verify-cases.js";
@@ -32,7 +33,7 @@ export const run: KernelCommand<SelectionOptions & DeviceOptions> = {
   ],
   problem: jsonProblem,
   checkOptions({ order, device }) {
-    if (order && device !== "eval")
+    if (order && chosenDevice(device).device !== "eval")
       throw new UsageError("--order: only the evaluator runs programs in a chosen order; add --device eval");
   },
   plan: (kernels, given, streams) =>

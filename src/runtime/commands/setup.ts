@@ -1,16 +1,33 @@
 import { options, type JsonOptions } from "../invocation/options.js";
-import { exitCodes } from "../system/problems.js";
+import { exitCodes, UsageError } from "../system/problems.js";
 import type { SetupReport } from "../report/reports.js";
 import { setup as makeEnvironment } from "../python/install-environment.js";
 import { printJson } from "../system/streams.js";
+import type { DeviceName } from "../../contract/device-names.js";
+import { parseDevice } from "../devices/device-name.js";
+import { RemoteHost } from "../hosts/remote-host.js";
 import type { PlainCommand } from "../invocation/command.js";
 
-export const setup: PlainCommand<JsonOptions & { readonly python?: string }> = {
+interface SetupOptions extends JsonOptions {
+  readonly device?: DeviceName;
+  readonly python?: string;
+}
+
+export const setup: PlainCommand<SetupOptions> = {
   name: "setup",
   description: "create the Python environment with torch and triton (downloads about 3 GB)",
-  options: [options.python, options.json],
-  async run(_, { python, json }, streams) {
-    const made = await makeEnvironment({ python, say: (line) => streams.err(`${line}\n`) });
+  options: [options.device, options.python, options.json],
+  async run(_, { device, python, json }, streams) {
+    const address = device === undefined ? undefined : parseDevice(device).ssh;
+    if (device !== undefined && !address)
+      throw new UsageError(
+        `--device ${device}: setup makes an environment on this machine, or with ssh:HOST on another`,
+      );
+    const host = address && (await RemoteHost.open(address));
+    const base = python ?? address?.python;
+    const made = await makeEnvironment({ python: base, host, say: (line) => streams.err(`${line}\n`) }).finally(() =>
+      host?.close(),
+    );
     if (json) printJson(streams, { ok: true, python: made } satisfies SetupReport);
     return exitCodes.ok;
   },

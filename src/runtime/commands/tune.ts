@@ -9,10 +9,11 @@ import { checkOutput, writeOutput } from "../system/files.js";
 import { warn } from "../invocation/kernels.js";
 import type { Selection } from "../cases/selection.js";
 import { measuredCases } from "../cases/measured-cases.js";
-import { measuring, measuringOptions, options, pythonOf, type MeasuringOptions } from "../invocation/options.js";
+import { measuring, measuringOptions, options, deviceOf, type MeasuringOptions } from "../invocation/options.js";
 import { exitCodes, UsageError } from "../system/problems.js";
 import { problemsOf } from "../report/report-compile.js";
-import { type Facts, type Found, tuneJson, tuneText } from "../report/report-tune.js";
+import { appendRecords, checkRecords, contextOf, moduleHash } from "../report/records.js";
+import { type Facts, type Found, tunedCases, tuneJson, tuneText } from "../report/report-tune.js";
 import { rewriteConfigs } from "../invocation/rewrite.js";
 import { printJson, progress, type Streams } from "../system/streams.js";
 import { parseTargets, type Target } from "../system/gpu-targets.js";
@@ -50,6 +51,7 @@ export const tune: KernelCommand<TuneOptions> = {
     ),
     new Option("--dry-run", "only list the configs that would be tried; needs no GPU"),
     new Option("--write", "write the configs found into the kernel's file"),
+    options.results,
     new Option("--bake <path>", "write the Python module with the configs found"),
     options.json,
     options.verbose,
@@ -66,6 +68,7 @@ export const tune: KernelCommand<TuneOptions> = {
       );
     const byRules = await planOf(runnable, given, streams);
     if (given.bake !== undefined) await checkOutput(given.bake);
+    if (given.results !== undefined) await checkRecords(given.results, [byRules.kernel.signature.name]);
     return (machine) => tuneOn(machine, runnable, byRules, given, streams);
   },
 };
@@ -89,9 +92,15 @@ async function tuneOn(
     return exitCodes.ok;
   }
   const instead = "`--dry-run` prunes, with `--targets cuda:90` by compiling too,";
-  const device = await machine.gpu({ what: "tuning", instead }, { device: given.device, ...pythonOf(given, streams) });
+  const device = await machine.gpu({ what: "tuning", instead }, deviceOf(given, streams));
   try {
     const found = await searchOn(device, plan, given, streams);
+    if (given.results !== undefined) {
+      const cases = tunedCases(plan.facts, found.best ?? []);
+      const measured = { kernel: plan.kernel.signature.name, module: moduleHash(plan.source.python), cases };
+      for (const file of await appendRecords(given.results, contextOf("tune", device), [measured]))
+        streams.err(`wrote ${file}\n`);
+    }
     const written = await write(runnable, plan.source, found.configs, given).catch((error: unknown) => {
       // The search took minutes: print its result even if the file can't be written.
       print({ ...found, device });

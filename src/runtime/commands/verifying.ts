@@ -5,7 +5,7 @@ import type { FindingCode } from "../../diagnostics/catalogue/index.js";
 import { aheadText } from "../compile/ahead.js";
 import { closeDevice, type Device } from "../devices/devices.js";
 import { compileAll, warn } from "../invocation/kernels.js";
-import { pythonOf, type DeviceOptions, type SelectionOptions } from "../invocation/options.js";
+import { deviceOf, type DeviceOptions, type SelectionOptions } from "../invocation/options.js";
 import { exitCodes } from "../system/problems.js";
 import { explainHint } from "../report/code-frame.js";
 import { joinReports, jsonReport } from "../report/report-json.js";
@@ -36,7 +36,7 @@ export async function planVerification(
   return async (machine) => {
     const show = progress(streams);
     show("starting the device …");
-    const device = await machine.device({ device: given.device, ...pythonOf(given, streams) });
+    const device = await machine.device(deviceOf(given, streams));
     try {
       return await verifyEach(prepared, device, given, streams);
     } finally {
@@ -58,11 +58,15 @@ async function verifyEach(
   let correct = true;
   let found: FindingCode | undefined;
   for (const { kernel, verify } of prepared) {
-    const verification = await verify(
-      device,
-      (done, planned) => show(`${kernel.signature.name}: ${done} of ${planned} cases`),
-      (done, planned) => show(aheadText(kernel, done, planned)),
-    );
+    const lost = device.kind === "eval" ? undefined : device.host?.lost;
+    const verification =
+      lost !== undefined
+        ? { kernel, outcomes: [], left: [lost], seconds: 0 }
+        : await verify(
+            device,
+            (done, planned) => show(`${kernel.signature.name}: ${done} of ${planned} cases`),
+            (done, planned) => show(aheadText(kernel, done, planned)),
+          );
     show("");
     found ??= verification.outcomes.flatMap(({ findings }) => findings)[0]?.code;
     correct &&= summarize(verification, device).correct;

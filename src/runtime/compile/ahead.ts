@@ -3,8 +3,9 @@
  * compile at once, and the device's own process finds everything there. They need no GPU, only its name.
  */
 import type { Case, CompiledKernel } from "../../contract/compiled.js";
+import type { WorkerPool } from "../python/worker-pool.js";
 import type { PythonDevice } from "../devices/devices.js";
-import type { RunRequest } from "../python/protocol.js";
+import type { LaunchesResult, RunRequest } from "../python/protocol.js";
 
 export interface Ahead {
   /** How many kernels were compiled for each case, without those of earlier cases. */
@@ -29,6 +30,19 @@ export function aheadText({ signature }: CompiledKernel, done: number, planned: 
   return `${signature.name}: compiled ${done} of ${planned}`;
 }
 
+/** What each case would launch; each worker looks up a part of them. Undefined if one fails. */
+async function launchesOf(
+  workers: Pick<WorkerPool, "size" | "request">,
+  cases: readonly RunRequest[],
+): Promise<LaunchesResult["launches"] | undefined> {
+  const most = Math.ceil(cases.length / workers.size);
+  const parts = Array.from({ length: workers.size }, (_, i) => cases.slice(i * most, (i + 1) * most));
+  const replies = await Promise.all(
+    parts.map((part) => workers.request({ type: "launches", cases: part }, LOOKUP_DEADLINE_MS)),
+  );
+  return replies.every((reply) => reply.ok) ? replies.flatMap(({ result }) => result.launches) : undefined;
+}
+
 /** The case in every config that accepts it: what the autotuner tries. */
 export function inEveryConfig(kernel: CompiledKernel, at: Case): readonly Case[] {
   return kernel.configs.map((_, config) => ({ ...at, config })).filter((each) => kernel.refusal(each) === undefined);
@@ -51,11 +65,11 @@ export async function compileAhead(
     seconds: Math.round(performance.now() - started) / 1000,
   });
   if (!compilers || !target || cases.length === 0) return result(0, 0);
-  const reply = await workers.request({ type: "launches", cases }, LOOKUP_DEADLINE_MS);
-  if (!reply.ok) return result(0, 0);
+  const found = await launchesOf(workers, cases);
+  if (!found) return result(0, 0);
   const seen = new Set<string>();
   let known = 0;
-  const jobs = reply.result.launches.flatMap((launches, place) => {
+  const jobs = found.flatMap((launches, place) => {
     const fresh = launches.filter(({ key }) => !seen.has(key));
     for (const { key } of fresh) seen.add(key);
     known += fresh.filter(({ cached }) => cached).length;

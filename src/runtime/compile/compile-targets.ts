@@ -65,7 +65,7 @@ export async function compileForTargets(
   { environment, targets, selections, layouts, env = process.env, processes, onDone, onOutput }: CompileOptions,
 ): Promise<KernelCompilations[]> {
   const plans = kernels.map((kernel, i) => compileCases(kernel, selections[i]!, layouts));
-  const workspaces = await Promise.all(kernels.map(openWorkspace));
+  const workspaces = await Promise.all(kernels.map((kernel) => openWorkspace(kernel)));
   const compiler = [PROTOCOL_VERSION, environment.versions.triton ?? "", ...ptxasOf(env)];
   const jobs = kernels.flatMap((kernel, i) =>
     targets.flatMap((target) =>

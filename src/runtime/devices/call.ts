@@ -1,12 +1,13 @@
 /** Calls an emitted kernel on given inputs, and returns its outputs. */
 import { rmSync } from "node:fs";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import type { Case, CompiledKernel } from "../../contract/compiled.js";
 import { fail } from "../../diagnostics/diagnostic.js";
 import { deviceRun } from "../../diagnostics/catalogue/call-codes.js";
-import type { DeviceName } from "./device-name.js";
+import type { DeviceName } from "../../contract/device-names.js";
 import { type Device, sharedDevice } from "./devices.js";
+import type { Host } from "../python/host.js";
+import { openCallFolder } from "./call-folder.js";
 import { failureOf } from "../cases/failure.js";
 import { callRequest, type RawTensor } from "./request.js";
 import { openWorkspace, type Workspace } from "./workspace.js";
@@ -38,12 +39,15 @@ export async function callOnDevice(
   const device = await sharedDevice(wanted, python);
   const { kind, unchecked } = device;
   if (kind === "eval") return { device: kind, unchecked: wanted === "eval" ? unchecked : [device.why, ...unchecked] };
-  const { module } = await workspaceFor(kernel);
-  const folder = await mkdtemp(join(dirname(module), "call-"));
+  const { module } = await workspaceFor(kernel, device.host);
+  const folder = await openCallFolder(module, device.host);
   try {
-    const request = callRequest(kernel, module, at, { folder, inputs, tuned: tuned && kind !== "interpreter" });
+    const options = { folder: folder.path, inputs, tuned: tuned && kind !== "interpreter" };
+    const request = callRequest(kernel, module, at, options);
     const { inputs: wire, outputs } = request;
-    await Promise.all(wire.map(({ name, fill }) => fill.kind === "file" && writeFile(fill.path, inputs[name]!.bytes)));
+    await Promise.all(
+      wire.map(({ name, fill }) => fill.kind === "file" && folder.write(fill.path, inputs[name]!.bytes)),
+    );
     const reply = await device.workers.request(request, DEADLINE_MS);
     if (!reply.ok && reply.error.kind === "unsupported") return instead(reply.error.message);
     if (!reply.ok) {
@@ -53,12 +57,12 @@ export async function callOnDevice(
     if (reply.result.unreliable.length > 0) return instead(...reply.result.unreliable);
     const written = [...wire, ...outputs].filter(({ role }) => role !== "in");
     const read = written.map(async ({ name, python: file, dtype, shape }) => {
-      const bytes = await readFile(join(folder, `${file}.out`));
+      const bytes = await folder.read(`${file}.out`);
       return [name, { dtype, shape, bytes }] as const;
     });
     return { outputs: Object.fromEntries(await Promise.all(read)), device: kind, unchecked };
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await folder.remove();
   }
 }
 
@@ -66,16 +70,20 @@ function instead(...reasons: readonly string[]): DeviceCall {
   return { device: "eval", unchecked: reasons.map((reason) => `${reason}; the evaluator ran instead`) };
 }
 
-/** A module keeps its path, so that the next call can use what Triton compiled and tuned. */
-const workspaces = new WeakMap<CompiledKernel, Promise<Workspace>>();
+/** A module keeps its path on a machine, so that the next call can use what Triton compiled and tuned. */
+const workspaces = new WeakMap<CompiledKernel, Map<Host | undefined, Promise<Workspace>>>();
 
-function workspaceFor(kernel: CompiledKernel): Promise<Workspace> {
-  let workspace = workspaces.get(kernel);
+function workspaceFor(kernel: CompiledKernel, host: Host | undefined): Promise<Workspace> {
+  const known = workspaces.get(kernel) ?? new Map<Host | undefined, Promise<Workspace>>();
+  workspaces.set(kernel, known);
+  let workspace = known.get(host);
   if (!workspace) {
-    workspaces.set(kernel, (workspace = openWorkspace(kernel)));
-    void workspace.then(({ module }) =>
-      process.once("exit", () => rmSync(dirname(module), { recursive: true, force: true })),
-    );
+    known.set(host, (workspace = openWorkspace(kernel, host)));
+    // On another machine it goes with the connection.
+    if (!host)
+      void workspace.then(({ module }) =>
+        process.once("exit", () => rmSync(dirname(module), { recursive: true, force: true })),
+      );
   }
   return workspace;
 }

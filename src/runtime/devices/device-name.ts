@@ -1,14 +1,7 @@
 /** What `--device` names: a kind of device, and how many workers run on it. */
+import { type DeviceKind, deviceKinds } from "../../contract/device-names.js";
+import { parseSshAddress, type SshAddress } from "../hosts/ssh-address.js";
 import { UsageError } from "../system/problems.js";
-
-export const deviceKinds = ["auto", "cuda", "hip", "interpreter", "eval"] as const;
-export type DeviceKind = (typeof deviceKinds)[number];
-
-/**
- * A kind of device; several GPUs of this machine, `cuda:all` or `cuda:0,1`; or several workers on Triton's interpreter,
- * `cpu:4`.
- */
-export type DeviceName = DeviceKind | `${"cuda" | "hip"}:${string}` | `cpu:${number}`;
 
 export interface DeviceChoice {
   readonly kind: DeviceKind;
@@ -16,10 +9,13 @@ export interface DeviceChoice {
   readonly gpus?: "all" | readonly number[];
   /** Workers on the interpreter. Default: one. */
   readonly workers?: number;
+  /** The machine that it is part of. Default: this one. */
+  readonly ssh?: SshAddress;
 }
 
 /** @throws UsageError for a name that is none. */
 export function parseDevice(text: string): DeviceChoice {
+  if (text.startsWith("ssh:")) return remote(text);
   const kind = deviceKinds.find((each) => each === text);
   if (kind) return { kind };
   const [, family, list = ""] = /^(cuda|hip|cpu):(.*)$/s.exec(text) ?? [];
@@ -28,7 +24,18 @@ export function parseDevice(text: string): DeviceChoice {
   throw new UsageError(`there is no device ${text}; the devices are ${deviceKinds.join(", ")}, ${examples}`);
 }
 
-const examples = "cuda:all or cuda:0,1 for several GPUs, and cpu:4 for several workers on the interpreter";
+const examples =
+  "cuda:all or cuda:0,1 for several GPUs, cpu:4 for several workers on the interpreter, and ssh:HOST for another machine";
+
+/** A `#` is also part of a path, where no device follows it. */
+function remote(text: string): DeviceChoice {
+  const mark = text.lastIndexOf("#");
+  const there = mark < 0 || text.includes("/", mark) ? undefined : parseDevice(text.slice(mark + 1));
+  if (there?.kind === "eval" || there?.ssh)
+    throw new UsageError(`${text} is no device; after "#" stands a device of that machine, such as ssh:HOST#cuda:all`);
+  const address = parseSshAddress(text.slice("ssh:".length, there ? mark : undefined));
+  return { kind: "auto", ...there, ssh: address };
+}
 
 /** Each worker imports torch and takes half a gigabyte. */
 const MOST_WORKERS = 256;

@@ -3,9 +3,13 @@ import { Compilers } from "../python/compilers.js";
 import { findPython, interpreterProblem, type Discovery, type PythonEnvironment } from "../python/environment.js";
 import { EnvironmentError, UsageError } from "../system/problems.js";
 import type { HelloResult } from "../python/protocol.js";
+import { RemoteHost } from "../hosts/remote-host.js";
+import type { SshAddress } from "../hosts/ssh-address.js";
+import type { Host } from "../python/host.js";
 import type { WorkerPool } from "../python/worker-pool.js";
 import { startWorkers } from "./start-workers.js";
-import { type DeviceChoice, type DeviceName, parseDevice } from "./device-name.js";
+import type { DeviceName } from "../../contract/device-names.js";
+import { type DeviceChoice, parseDevice } from "./device-name.js";
 
 /** A device that is ready to run cases. */
 export type Device = EvalDevice | PythonDevice;
@@ -28,6 +32,8 @@ export interface PythonDevice extends DeviceFacts {
   /** What the first worker runs on. */
   readonly hello: HelloResult;
   readonly environment: PythonEnvironment;
+  /** The machine that it is part of, if it is not this one. */
+  readonly host?: Host;
   /** On a GPU: the processes that compile ahead. */
   readonly compilers?: Compilers;
 }
@@ -54,6 +60,7 @@ const interpreterUnchecked = [
 export async function openDevice(options: DeviceOptions): Promise<Device> {
   const choice = parseDevice(String(options.device));
   if (choice.kind === "eval") return { kind: "eval", why: "it was asked for", unchecked: evalUnchecked };
+  if (choice.ssh) return openThere(choice, choice.ssh, options);
   const discovery = await findPython(options);
   if (!discovery.environment) {
     const why = missingPython(discovery);
@@ -66,13 +73,45 @@ export async function openDevice(options: DeviceOptions): Promise<Device> {
   return { kind: "eval", why: opened, unchecked: evalUnchecked };
 }
 
+/** A machine with a Python that can run emitted modules. */
+export interface Elsewhere {
+  readonly host: Host;
+  readonly environment: PythonEnvironment;
+}
+
+/** Connects to another machine and finds the Python there. Throws EnvironmentError. */
+export async function openElsewhere(address: SshAddress, options: DeviceOptions): Promise<Elsewhere> {
+  if (address.python !== undefined && options.python !== undefined)
+    throw new UsageError(`--python: ${options.device} names a Python already; leave out one of them`);
+  const host = await RemoteHost.open(address, options);
+  const discovery = await findPython({ python: address.python ?? options.python, host }).catch(
+    async (error: unknown) => {
+      await host.close();
+      throw error;
+    },
+  );
+  if (discovery.environment) return { host, environment: discovery.environment };
+  await host.close();
+  throw new EnvironmentError(missingPython(discovery, host));
+}
+
+/** Opens a device of another machine. */
+async function openThere(choice: DeviceChoice, address: SshAddress, options: DeviceOptions): Promise<PythonDevice> {
+  const { host, environment } = await openElsewhere(address, options);
+  const opened = await openPython(choice, environment, { ...options, host });
+  if (typeof opened !== "string") return opened;
+  await host.close();
+  throw new EnvironmentError(`on ${host.name}, ${opened}`);
+}
+
 async function openPython(
   choice: DeviceChoice,
   environment: PythonEnvironment,
-  options: DeviceOptions,
+  { host, ...options }: DeviceOptions & { readonly host?: Host },
 ): Promise<PythonDevice | string> {
   const started = {
     python: environment.python,
+    host,
     background: options.background,
     ...(options.env && { env: options.env }),
     ...(options.onOutput && { onOutput: options.onOutput }),
@@ -95,7 +134,16 @@ async function openPython(
   const unchecked = hello.device === "interpreter" ? interpreterUnchecked : [];
   const compilers =
     hello.target && options.processes !== 0 && new Compilers({ ...started, processes: options.processes });
-  return { kind: hello.device, workers, hello, environment, why, unchecked, ...(compilers && { compilers }) };
+  return {
+    kind: hello.device,
+    workers,
+    hello,
+    environment,
+    why,
+    unchecked,
+    ...(host && { host }),
+    ...(compilers && { compilers }),
+  };
 }
 
 /** Opens a GPU. Throws EnvironmentError if there is none: `what` needs it, `instead` is the alternative. */
@@ -109,23 +157,28 @@ export async function openGpu(
   const device = await openDevice(options);
   if (device.kind === "cuda" || device.kind === "hip") return device;
   await closeDevice(device);
-  throw new EnvironmentError(`${what} needs a GPU: ${device.why}; ${instead} without one`);
+  const where = device.kind === "interpreter" && device.host ? ` on ${device.host.name}` : "";
+  throw new EnvironmentError(`${what} needs a GPU: ${device.why}${where}; ${instead} without one`);
 }
 
 /** Why no Python was usable, and the command that makes one. */
-export function missingPython(discovery: Discovery): string {
+export function missingPython(discovery: Discovery, host?: Host): string {
   const tried = discovery.rejected.map(({ python, source, reason }) =>
     source === python ? `${source}: ${reason}` : `${python} (${source}): ${reason}`,
   );
+  const where = host ? ` on ${host.name}` : "";
+  const command = host ? `npx tilescript setup --device ${host.device}` : "npx tilescript setup";
   const remedy = discovery.named
     ? "name another, or none to let it be found"
-    : "`npx tilescript setup` makes a Python environment with torch and triton";
-  return `no usable Python (${tried.join("; ")}); ${remedy}`;
+    : `\`${command}\` makes a Python environment with torch and triton`;
+  return `no usable Python${where} (${tried.join("; ")}); ${remedy}`;
 }
 
 /** Ends the device's processes, if it has any. */
 export async function closeDevice(device: Device): Promise<void> {
-  if (device.kind !== "eval") await Promise.all([device.workers.stop(), device.compilers?.stop()]);
+  if (device.kind === "eval") return;
+  await Promise.all([device.workers.stop(), device.compilers?.stop()]);
+  await device.host?.close();
 }
 
 /** Starting Python and importing torch takes seconds, so a device stays open until this process ends. */
@@ -139,5 +192,10 @@ export function sharedDevice(device: DeviceName, python: string | undefined): Pr
     shared.set(key, (opened = openDevice({ device, python, background: true })));
     opened.catch(() => shared.delete(key));
   }
-  return opened;
+  // Whoever calls after a connection was lost gets a new one.
+  return opened.then((found) => {
+    if (found.kind === "eval" || found.host?.lost === undefined) return found;
+    shared.delete(key);
+    return sharedDevice(device, python);
+  });
 }

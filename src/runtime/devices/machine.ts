@@ -1,13 +1,25 @@
 /** What the machine offers: a Python, devices. To ask takes seconds, so commands ask after all their checks. */
 import { EnvironmentError } from "../system/problems.js";
 import { findPython, type DiscoveryOptions, type PythonEnvironment } from "../python/environment.js";
-import { type Device, type DeviceOptions, missingPython, openDevice, openGpu, type PythonDevice } from "./devices.js";
+import { parseDevice } from "./device-name.js";
+import {
+  type Device,
+  type DeviceOptions,
+  type Elsewhere,
+  missingPython,
+  openDevice,
+  openElsewhere,
+  openGpu,
+  type PythonDevice,
+} from "./devices.js";
 
 export interface Machine {
   /** Throws EnvironmentError if there is none. */
   python(options: DiscoveryOptions): Promise<PythonEnvironment>;
   /** The requested device, or the best one for `auto`. Throws EnvironmentError if it is not available. */
   device(options: DeviceOptions): Promise<Device>;
+  /** The machine that a device is part of, with its Python; undefined for this machine. Throws EnvironmentError. */
+  elsewhere(options: DeviceOptions): Promise<Elsewhere | undefined>;
   /** Throws EnvironmentError if there is none. */
   gpu(purpose: Parameters<typeof openGpu>[0], options: DeviceOptions): Promise<PythonDevice>;
 }
@@ -19,5 +31,9 @@ export const thisMachine: Machine = {
     return discovery.environment;
   },
   device: openDevice,
+  async elsewhere(options) {
+    const { ssh } = parseDevice(options.device);
+    return ssh && openElsewhere(ssh, options);
+  },
   gpu: openGpu,
 };

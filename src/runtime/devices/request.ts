@@ -92,7 +92,10 @@ export function benchRequest(
     tuned = false,
     on,
     ...options
-  }: Pick<BenchRequest, "warmup" | "iterations" | "providers"> & { readonly tuned?: boolean; readonly on: Runs },
+  }: Pick<BenchRequest, "warmup" | "iterations" | "providers" | "state"> & {
+    readonly tuned?: boolean;
+    readonly on: Runs;
+  },
 ): BenchRequest {
   const run = runRequest(kernel, module, at);
   return {

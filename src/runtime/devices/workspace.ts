@@ -3,6 +3,7 @@ import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { CompiledKernel } from "../../contract/compiled.js";
+import type { Host } from "../python/host.js";
 import { EnvironmentError } from "../system/problems.js";
 import { isRunning } from "../system/process-lock.js";
 
@@ -32,8 +33,12 @@ export async function removeLeftModules(): Promise<void> {
   }
 }
 
-/** Writes the module where Python can import it and read its source. */
-export async function openWorkspace(kernel: CompiledKernel): Promise<Workspace> {
+/** Writes the module where Python can import it and read its source: on this machine, or on the worker's. */
+export async function openWorkspace(kernel: CompiledKernel, host?: Host): Promise<Workspace> {
+  if (host) {
+    const { path, remove } = await host.place(kernel.file, kernel.python);
+    return { module: path, remove };
+  }
   let folder: string | undefined;
   const remove = async (): Promise<void> => {
     if (folder !== undefined) await rm(folder, { recursive: true, force: true });

@@ -4,9 +4,10 @@ import { type Case, type CompiledKernel, passedConstexprs, type Tolerance } from
 import { defaultDeadlineMs } from "../verify/case-evaluator.js";
 import type { Selection } from "../cases/selection.js";
 import { allLayouts } from "../cases/shapes.js";
-import { type DeviceName, parseDevice } from "../devices/device-name.js";
+import type { DeviceName } from "../../contract/device-names.js";
 import { parseSweep, type Measured, type Sweep } from "../cases/measured-cases.js";
 import { UsageError } from "../system/problems.js";
+import { chosenDevice, deviceName } from "./chosen-device.js";
 import { givenValues } from "./given-values.js";
 import type { Streams } from "../system/streams.js";
 
@@ -27,7 +28,7 @@ export interface SelectionOptions extends JsonOptions {
 
 /** Where to run, and how exact the results must be. */
 export interface DeviceOptions {
-  readonly device: DeviceName;
+  readonly device?: DeviceName;
   readonly rtol?: number;
   readonly atol?: number;
   readonly order?: "sequential" | "reversed" | "shuffled";
@@ -44,10 +45,8 @@ export const options = {
   dtype: new Option("--dtype <dtypes>", "choose dtypes for dtype variables, such as T=bfloat16").argParser(assignments),
   device: new Option(
     "--device <device>",
-    "where to run: auto, cuda, hip, interpreter, eval; several GPUs with cuda:all or cuda:0,1, several workers on the interpreter with cpu:4",
-  )
-    .argParser(deviceName)
-    .default("auto"),
+    "where to run: auto (the default), cuda, hip, interpreter, eval; several GPUs: cuda:all, cuda:0,1; several workers on the interpreter: cpu:4; another machine: ssh:HOST",
+  ).argParser((text: string) => deviceName("--device", text)),
   config: new Option("--config <index>", "only this autotune config, by its index").argParser(whole),
   shapes: new Option(
     "--shapes <sizes...>",
@@ -82,6 +81,7 @@ export const options = {
     "maximum number of compile processes; with 0, a GPU's kernels are compiled as cases run",
   ).argParser(whole),
   folder: new Option("--out <path>", "output folder: of the report and plots for bench, of the module for profile"),
+  results: new Option("--results <path>", "folder of records: append what was measured, a JSON line for each time"),
   tritonOp: new Option("--triton-op", "register operators with triton_op, so that torch.compile can look into them"),
   watch: new Option("--watch", "run again whenever a source file changes"),
   json: new Option("--json", "print the report as JSON"),
@@ -90,9 +90,10 @@ export const options = {
 
 /** Which cases to measure, tune for or compile ahead. */
 export interface MeasuringOptions extends SelectionOptions {
-  readonly device: DeviceName;
+  readonly device?: DeviceName;
   readonly shapes?: readonly Readonly<Record<string, string>>[];
   readonly sweep?: Sweep;
+  readonly results?: string;
 }
 
 export const measuringOptions: readonly Option[] = [
@@ -198,9 +199,12 @@ const CASE_KEYS = [
   "seed",
 ] as const;
 
-/** The given Python, its number of compile processes, and where its output goes. */
-export function pythonOf({ python, processes, verbose }: SelectionOptions, { err }: Streams) {
-  return { python, processes, ...(verbose && { onOutput: err }) };
+/** The chosen device, the given Python, its number of compile processes, and where its output goes. */
+export function deviceOf(
+  { device, python, processes, verbose }: SelectionOptions & Pick<DeviceOptions, "device">,
+  { err }: Streams,
+) {
+  return { device: chosenDevice(device).device, python, processes, ...(verbose && { onOutput: err }) };
 }
 
 /** Tolerances given on the command line. */
@@ -257,16 +261,6 @@ export function count(text: string): number {
 /** A whole number from 0 up that JavaScript represents exactly. */
 function isWhole(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
-}
-
-/** The name of a device, if it is one. */
-function deviceName(text: string): DeviceName {
-  try {
-    parseDevice(text);
-  } catch (error) {
-    throw error instanceof UsageError ? new UsageError(`--device: ${error.message}`) : error;
-  }
-  return text as DeviceName;
 }
 
 function positive(text: string): number {

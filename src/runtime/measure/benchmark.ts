@@ -26,6 +26,8 @@ export interface BenchOptions extends Iterations {
   readonly tuned: boolean;
   /** Whether to measure `torch.compile`, too; `max-autotune` is slow. */
   readonly compiled: boolean;
+  /** Whether to ask what the GPU runs at. */
+  readonly state?: boolean;
   readonly onDone?: (done: number) => void;
   /** Called after each kernel that was compiled ahead. */
   readonly onCompiled?: (done: number, planned: number) => void;
@@ -58,14 +60,14 @@ const DEADLINE_MS = 600_000;
 export async function bench(
   source: CompiledKernel,
   device: PythonDevice,
-  { cases, tuned, compiled, warmup, iterations, onDone, onCompiled }: BenchOptions,
+  { cases, tuned, compiled, state = false, warmup, iterations, onDone, onCompiled }: BenchOptions,
 ): Promise<Benchmark> {
   const started = performance.now();
   const kernel = { ...source, ...source.emit({ providers: true }) };
   const own = kernel.providers ?? [];
   const torch = ["eager", ...(compiled ? ["torch.compile", "torch.compile max-autotune"] : [])];
   const providers = [...(kernel.reference === "none" ? [] : torch), ...own];
-  const workspace = await openWorkspace(kernel);
+  const workspace = await openWorkspace(kernel, device.host);
   const measure = async (at: Case, { worker, place }: Member): Promise<Measurement | string> => {
     const refused = (reason: string) => `${describeCase(at, 1)}: ${reason}`;
     const planned = { at, label: "measured", extra: false };
@@ -75,7 +77,7 @@ export async function bench(
     if (outcome.status === "failed") return refused(`not measured, because its result is wrong: ${headline(outcome)}`);
     if (outcome.status !== "passed" || outcome.by !== "python")
       return refused(`not measured, because it could not be verified: ${outcome.unchecked.join("; ")}`);
-    const options = { tuned, providers, warmup, iterations, on: device.kind };
+    const options = { tuned, providers, warmup, iterations, state, on: device.kind };
     const reply = await worker.request(benchRequest(kernel, workspace.module, at, options), DEADLINE_MS);
     if (!reply.ok) return refused(failureOf(kernel, reply.error).message);
     const config = tuned ? (reply.result.config ?? "autotuned") : at.config;

@@ -2,12 +2,9 @@
  * The search for faster configs: prunes the declared space by rules, then verifies and measures candidates on a GPU.
  */
 import fc from "fast-check";
-import { join } from "node:path";
 import { type Case, type CompiledKernel, type Config, launchOptionNames } from "../../contract/compiled.js";
 import { compileAhead } from "../compile/ahead.js";
 import type { Iterations } from "./benchmark.js";
-import { cacheFolder } from "../system/cache-folder.js";
-import { keyOfText, readCached, withoutConfigs, writeCached } from "../system/cached.js";
 import { valuesOf } from "../cases/case-text.js";
 import { askWorker } from "../verify/case-worker.js";
 import type { PythonDevice } from "../devices/devices.js";
@@ -16,8 +13,9 @@ import { UsageError } from "../system/problems.js";
 import type { Timing } from "../python/protocol.js";
 import type { Member } from "../python/worker-pool.js";
 import { benchRequest, runRequest } from "../devices/request.js";
-import { openWorkspace } from "../devices/workspace.js";
+import { openWorkspace, type Workspace } from "../devices/workspace.js";
 import { headline } from "../verify/summary.js";
+import { identity, type Trial, TrialCache } from "./trial-cache.js";
 
 /** How long to search. The author's own configs are measured in any case. */
 export interface Budget {
@@ -75,11 +73,6 @@ function configOf(point: Record<string, number | boolean | string>): Config {
   return { values: part(false), ...(part(true) as Omit<Config, "values">) };
 }
 
-/** Configs are equal if they have equal values, in any order. */
-function identity(config: Config): string {
-  return JSON.stringify(Object.entries(valuesOf(config)).sort(([a], [b]) => (a < b ? -1 : 1)));
-}
-
 /** Keeps the configs that the rules of tiles allow; Triton would refuse the others at any size. */
 export function pruneByRules(
   { tuning }: CompiledKernel,
@@ -105,9 +98,6 @@ export function refusedEverywhere(kernel: CompiledKernel, cases: readonly Case[]
   return found;
 }
 
-/** The result of a candidate in one case. */
-export type Trial = Timing | { readonly wrong: string } | { readonly failed: string };
-
 export interface Searched {
   /** By case, then by index of the config. */
   readonly trials: readonly ReadonlyMap<number, Trial>[];
@@ -132,7 +122,7 @@ export interface SearchOptions {
 }
 
 /** Fewer calls than a benchmark, because differences below the noise do not matter here. */
-const iterations: Iterations = { warmup: 5, iterations: 30 };
+export const iterations: Iterations = { warmup: 5, iterations: 30 };
 const DEADLINE_MS = 120_000;
 
 /** How many configs are compiled ahead together. Nothing compiles during a measurement, which needs the CPU. */
@@ -147,55 +137,27 @@ export async function search(
   const started = performance.now();
   const trials = cases.map(() => new Map<number, Trial>());
   const tried: number[] = [];
-  let fromCache = 0;
-  let done = 0;
-  const files = cases.map((at) => cacheFile(kernel, device, at, env));
-  const caches = await Promise.all(files.map(async (file) => (await readCached<Record<string, Trial>>(file)) ?? {}));
-  const isSpent = (count: number) =>
-    (budget.configs !== undefined && count >= budget.configs) ||
+  let [begun, done, fromCache] = [0, 0, 0];
+  const isSpent = () =>
+    device.host?.lost !== undefined ||
+    (budget.configs !== undefined && begun >= budget.configs) ||
     (budget.seconds !== undefined && performance.now() - started > 1000 * budget.seconds);
-  const workspace = await openWorkspace(kernel);
+  const cache = await TrialCache.open(kernel, device, cases, env);
+  const searching = { kernel, device, cases, cache, workspace: await openWorkspace(kernel, device.host) };
   const order = orderOf(kernel.configs.length, own, seed).filter((config) => !skip.has(config));
-  const known = (i: number, config: number) => caches[i]![identity(kernel.configs[config]!)];
-  const compileBatch = async (configs: readonly number[]): Promise<void> => {
-    const untried = configs.flatMap((config) =>
-      cases.filter((_, i) => !known(i, config)).map((at): Case => ({ ...at, config })),
-    );
-    const launched = untried.filter((at) => kernel.refusal(at) === undefined);
-    const requests = launched.map((at) => runRequest(kernel, workspace.module, at));
-    await compileAhead(device, requests, onCompiled);
-  };
-  // Files are written one after another, whoever of several workers has found something.
-  let saved: Promise<void> = Promise.resolve();
-  const keep = (i: number, config: number, trial: Trial): void => {
-    caches[i]![identity(kernel.configs[config]!)] = trial;
-    saved = saved.then(() => writeCached(files[i]!, caches[i]!));
-  };
-  let begun = 0;
-  const tryInCases = async (config: number, member: Member): Promise<readonly Tried[] | undefined> => {
-    if (config >= own && isSpent(begun)) return undefined;
-    begun++;
-    const found: Tried[] = [];
-    for (const [i, given] of cases.entries()) {
-      const at = { ...given, config };
-      if (kernel.refusal(at) !== undefined) continue;
-      const before = known(i, config);
-      const trial = before ?? (await tryConfig(kernel, device, member, workspace, at));
-      found.push({ case: i, trial, isNew: !before });
-      // The failure may be temporary, such as too little free memory, so it is not cached.
-      if (!before && !("failed" in trial)) keep(i, config, trial);
-      // A config that is wrong in one case is not tried in others.
-      if (!("median" in trial)) break;
-    }
-    onDone?.(++done);
-    return found;
-  };
   try {
     for (let place = 0; place < order.length; place += BATCH) {
       const batch = order.slice(place, place + BATCH);
-      if (batch[0]! >= own && isSpent(begun)) break;
-      await compileBatch(batch.slice(0, Math.max(own, budget.configs ?? Infinity) - place));
-      const found = await device.workers.each(batch, tryInCases);
+      if (batch[0]! >= own && isSpent()) break;
+      const most = Math.max(own, budget.configs ?? Infinity) - place;
+      await compileBatch(searching, batch.slice(0, most), onCompiled);
+      const found = await device.workers.each(batch, async (config, member) => {
+        if (config >= own && isSpent()) return undefined;
+        begun++;
+        const results = await tryInCases(searching, config, member);
+        onDone?.(++done);
+        return results;
+      });
       // In the order of the search, so that equal times have the same winner however many workers there are.
       for (const [i, config] of batch.entries()) {
         if (!found[i]) continue;
@@ -205,10 +167,33 @@ export async function search(
       }
     }
   } finally {
-    await saved;
-    await workspace.remove();
+    await cache.saved;
+    await searching.workspace.remove();
   }
   return { trials, tried, fromCache, seconds: Math.round(performance.now() - started) / 1000 };
+}
+
+/** What a search works on. */
+interface Searching {
+  readonly kernel: CompiledKernel;
+  readonly device: PythonDevice;
+  readonly cases: readonly Case[];
+  readonly cache: TrialCache;
+  readonly workspace: Workspace;
+}
+
+/** Compiles ahead what configs launch in the cases that nobody has measured yet. */
+async function compileBatch(
+  { kernel, device, cases, cache, workspace }: Searching,
+  configs: readonly number[],
+  onCompiled: SearchOptions["onCompiled"],
+): Promise<void> {
+  const untried = configs.flatMap((config) =>
+    cases.filter((_, i) => !cache.known(i, config)).map((at): Case => ({ ...at, config })),
+  );
+  const launched = untried.filter((at) => kernel.refusal(at) === undefined);
+  const requests = launched.map((at) => runRequest(kernel, workspace.module, at));
+  await compileAhead(device, requests, onCompiled);
 }
 
 /** What became of a config in one case. */
@@ -225,11 +210,26 @@ export function orderOf(count: number, own: number, seed: number): readonly numb
   return [...all.slice(0, own), ...fc.sample(others, { seed, numRuns: 1 })[0]!];
 }
 
+async function tryInCases(searching: Searching, config: number, member: Member): Promise<readonly Tried[]> {
+  const { kernel, cases, cache } = searching;
+  const found: Tried[] = [];
+  for (const [i, given] of cases.entries()) {
+    const at = { ...given, config };
+    if (kernel.refusal(at) !== undefined) continue;
+    const before = cache.known(i, config);
+    const trial = before ?? (await tryConfig(searching, member, at));
+    found.push({ case: i, trial, isNew: !before });
+    // The failure may be temporary, such as too little free memory, so it is not cached.
+    if (!before && !("failed" in trial)) cache.keep(i, config, trial);
+    // A config that is wrong in one case is not tried in others.
+    if (!("median" in trial)) break;
+  }
+  return found;
+}
+
 async function tryConfig(
-  kernel: CompiledKernel,
-  device: PythonDevice,
+  { kernel, device, workspace }: Searching,
   { worker, place }: Member,
-  workspace: Awaited<ReturnType<typeof openWorkspace>>,
   at: Case,
 ): Promise<Trial> {
   const planned = { at, label: "tuned", extra: false };
@@ -245,13 +245,6 @@ async function tryConfig(
   const reply = await worker.request(request, DEADLINE_MS);
   if (!reply.ok) return { failed: failureOf(kernel, reply.error).message };
   return { ...reply.result.times.kernel, ...(place !== undefined && { on: place }) };
-}
-
-/** One cache file for each kernel, device, Triton version and case. */
-function cacheFile(kernel: CompiledKernel, { hello }: PythonDevice, at: Case, env: NodeJS.ProcessEnv): string {
-  const { config: _, seed: __, ...given } = at;
-  const text = JSON.stringify([withoutConfigs(kernel.python), hello.deviceName, hello.versions.triton, given]);
-  return join(cacheFolder(env), "tuned", `${keyOfText(text)}.json`);
 }
 
 /** The fastest config of each case, and the fastest of the author's configs. */

@@ -19,7 +19,7 @@ export class Compilers {
 
   constructor({ processes, ...options }: CompilersOptions) {
     this.#options = options;
-    this.#most = processes ?? Math.min(availableParallelism(), MOST_PROCESSES);
+    this.#most = processes ?? Math.min(options.host?.cores ?? availableParallelism(), MOST_PROCESSES);
   }
 
   /** The number of processes started so far. */

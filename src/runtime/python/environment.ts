@@ -2,7 +2,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { cacheFolder, environmentFolder, readyMarker, venvPython } from "../system/cache-folder.js";
-import { probePython, type Probe } from "./probe.js";
+import type { Host } from "./host.js";
+import { probeOn, probePython, type Probe } from "./probe.js";
 import { pythonFolder } from "./start-python.js";
 
 export interface PythonEnvironment {
@@ -30,6 +31,8 @@ export interface DiscoveryOptions {
   readonly python?: string | undefined;
   readonly env?: NodeJS.ProcessEnv;
   readonly lock?: string;
+  /** The machine to look on. Default: this one. */
+  readonly host?: Host | undefined;
 }
 
 /** The exact versions that `tilescript setup` installs. */
@@ -37,17 +40,18 @@ export const lockFile = join(pythonFolder, "requirements.lock");
 
 /** The first usable Python, and why earlier candidates were rejected. */
 export async function findPython(options: DiscoveryOptions = {}): Promise<Discovery> {
-  const env = options.env ?? process.env;
-  const candidates = candidatesFor(options, env);
+  const { host } = options;
+  const env = host?.env ?? options.env ?? process.env;
+  const probe = (python: string) => (host ? probeOn(host, python) : probePython(python, cacheFolder(env), env));
+  const candidates = await candidatesFor(options, env);
   const named = candidates[0]?.named === true;
   const rejected: Rejected[] = [];
   for (const { python, source } of named ? candidates.slice(0, 1) : candidates) {
     try {
-      const probe = await probePython(python, cacheFolder(env), env);
-      const reason = unsupported(probe.versions);
-      if (!reason)
-        return { environment: { python: probe.executable, source, versions: probe.versions }, rejected, named };
-      rejected.push({ python: probe.executable, source, reason });
+      const { executable, versions } = await probe(python);
+      const reason = unsupported(versions);
+      if (!reason) return { environment: { python: executable, source, versions }, rejected, named };
+      rejected.push({ python: executable, source, reason });
     } catch (error) {
       rejected.push({ python, source, reason: error instanceof Error ? error.message : String(error) });
     }
@@ -61,7 +65,7 @@ interface Candidate {
   readonly named?: boolean;
 }
 
-function candidatesFor(options: DiscoveryOptions, env: NodeJS.ProcessEnv): Candidate[] {
+async function candidatesFor(options: DiscoveryOptions, env: NodeJS.ProcessEnv): Promise<Candidate[]> {
   const candidates: Candidate[] = [];
   if (options.python) candidates.push({ python: options.python, source: "--python", named: true });
   const variable = env["TILESCRIPT_PYTHON"];
@@ -69,8 +73,9 @@ function candidatesFor(options: DiscoveryOptions, env: NodeJS.ProcessEnv): Candi
   const venv = env["VIRTUAL_ENV"];
   if (venv) candidates.push({ python: venvPython(venv), source: "VIRTUAL_ENV" });
   candidates.push({ python: "python3", source: "python3" });
-  const made = environmentFolder(options.lock ?? lockFile, env);
-  if (existsSync(readyMarker(made))) {
+  const made = environmentFolder(options.lock ?? lockFile, env, options.host?.home);
+  const ready = readyMarker(made);
+  if (options.host ? await options.host.exists(ready) : existsSync(ready)) {
     candidates.push({ python: venvPython(join(made, "venv")), source: "tilescript setup" });
   }
   return candidates;

@@ -1,6 +1,7 @@
 /** The packages of a Python, read from metadata, because importing torch would take seconds. */
 import { realpath, stat } from "node:fs/promises";
 import { delimiter, dirname, isAbsolute, join, resolve, sep } from "node:path";
+import type { Host } from "./host.js";
 import { readCached, writeCached } from "../system/cached.js";
 import { lastLine, type Ran, runProgram } from "../system/run-program.js";
 import { defaultStartMs } from "./worker.js";
@@ -72,6 +73,16 @@ export async function probePython(
     await writeCached(file, { ...known, [python]: { stamp: await stampOf(python, probe), probe } });
   }
   return probe;
+}
+
+/** Probes an executable on another machine, each time. Throws a message. */
+export async function probeOn(host: Host, command: string, deadlineMs = defaultStartMs): Promise<Probe> {
+  const python = command.startsWith("~/") ? `${host.home}/${command.slice(2)}` : command;
+  const ran = await host.run(python, pythonScript(script), { deadlineMs });
+  const probe = answerOf(ran.stdout);
+  if (probe) return probe;
+  if (ran.unstarted === "ENOENT") throw new Error(python.includes("/") ? "there is no such file" : "it is not on PATH");
+  throw new Error(unanswered(ran, deadlineMs));
 }
 
 /** The line that our script printed: a `sitecustomize` may print others, before it and after it. */

@@ -99,6 +99,8 @@ export interface BenchRequest extends RunRequest {
   readonly iterations: number;
   /** What to time beside the kernel: `eager`, `torch.compile`, `torch.compile max-autotune`, or the author's own. */
   readonly providers: readonly string[];
+  /** Whether to ask what the GPU runs at. */
+  readonly state?: boolean;
   /** By the Python name of each output; the author's providers must meet them. */
   readonly tolerances: Readonly<Record<string, Tolerance>>;
 }
@@ -294,6 +296,19 @@ export interface BenchResult {
   readonly config: number | null;
   /** PyTorch's count of the reference's operations; 0 if it knows none of them. */
   readonly flops: number;
+  /** What the GPU ran at right after the kernel was timed, where its driver tells. */
+  readonly state?: GpuState;
+}
+
+/** Clocks in MHz, the reasons that limit them (NVML's set, in base 16), °C and W. */
+export interface GpuState {
+  readonly driver?: string;
+  readonly sm_mhz?: number;
+  readonly max_sm_mhz?: number;
+  readonly memory_mhz?: number;
+  readonly limited_by?: string;
+  readonly celsius?: number;
+  readonly watts?: number;
 }
 
 export interface PrewarmResult {
@@ -325,6 +340,7 @@ export type FailureKind =
   | "no-device"
   | "protocol"
   | "crash"
+  | "connection"
   | "timeout";
 
 export interface WireFailure {

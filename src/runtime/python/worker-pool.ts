@@ -8,14 +8,39 @@ export interface Member {
   readonly place?: string;
 }
 
-export class WorkerPool {
-  readonly members: readonly Member[];
+/** Requests that a worker has at hand: the one that it works on, and the next. */
+export const AT_HAND = 2;
+
+/** Places that are given to whoever asks first. */
+class Queue {
   readonly #free: Member[];
   readonly #waiting: ((member: Member) => void)[] = [];
 
+  constructor(free: readonly Member[]) {
+    this.#free = [...free];
+  }
+
+  async give<T>(use: (member: Member) => Promise<T>): Promise<T> {
+    const member = this.#free.shift() ?? (await new Promise<Member>((resolve) => this.#waiting.push(resolve)));
+    try {
+      return await use(member);
+    } finally {
+      const next = this.#waiting.shift();
+      if (next) next(member);
+      else this.#free.push(member);
+    }
+  }
+}
+
+export class WorkerPool {
+  readonly members: readonly Member[];
+  readonly #alone: Queue;
+  readonly #shared: Queue;
+
   constructor(members: readonly Member[]) {
     this.members = members;
-    this.#free = [...members];
+    this.#alone = new Queue(members);
+    this.#shared = new Queue(Array.from({ length: AT_HAND }, () => members).flat());
   }
 
   get size(): number {
@@ -28,15 +53,16 @@ export class WorkerPool {
   }
 
   /** Gives `use` a worker that nobody else has meanwhile. Whoever asks first is served first. */
-  async lease<T>(use: (member: Member) => Promise<T>): Promise<T> {
-    const member = this.#free.shift() ?? (await new Promise<Member>((resolve) => this.#waiting.push(resolve)));
-    try {
-      return await use(member);
-    } finally {
-      const next = this.#waiting.shift();
-      if (next) next(member);
-      else this.#free.push(member);
-    }
+  lease<T>(use: (member: Member) => Promise<T>): Promise<T> {
+    return this.#alone.give(use);
+  }
+
+  /**
+   * Gives `use` a worker for one request, while it may work on another's: so it goes on at once, however long this
+   * process takes to read the reply. Nothing is measured meanwhile.
+   */
+  share<T>(use: (member: Member) => Promise<T>): Promise<T> {
+    return this.#shared.give(use);
   }
 
   /** Works on each item with a worker of its own, as many at a time as there are. Results are in the items' order. */

@@ -1,23 +1,13 @@
 /** One Python process of the worker, as a sender and receiver of messages. */
-import { createInterface } from "node:readline";
-import type { Duplex } from "node:stream";
-import { setTimeout as sleep } from "node:timers/promises";
 import { before } from "../system/deadline.js";
-import { Group } from "../system/process-group.js";
 import { lastLine } from "../system/run-program.js";
-import { PROTOCOL_VERSION, type Reply, type WorkerRequest } from "./protocol.js";
-import { pythonEnv, pythonModule } from "./start-python.js";
+import type { Host } from "./host.js";
+import { type FailureKind, PROTOCOL_VERSION, type Reply, type WorkerRequest } from "./protocol.js";
+import { type LinkOptions, LocalLink, REST_MS, type WorkerLink } from "./worker-link.js";
 
-export interface ProcessOptions {
-  /** The Python executable. */
-  readonly python: string;
-  readonly device: "auto" | "cuda" | "hip" | "interpreter" | "compiler";
-  /** The index of its only GPU, among those that torch sees. Default: torch sees them all. */
-  readonly gpu?: number;
-  /** Environment variables of the process; this process's by default. */
-  readonly env?: NodeJS.ProcessEnv;
-  /** Lets this process end while the worker waits for a request. */
-  readonly background?: boolean | undefined;
+export interface ProcessOptions extends Omit<LinkOptions, "onPrinted"> {
+  /** The machine that it runs on. Default: this one. */
+  readonly host?: Host | undefined;
   /** Receives what the process prints. */
   readonly onOutput?: (text: string) => void;
 }
@@ -31,52 +21,31 @@ export interface Lost {
 export type Message = { readonly ready: true } | (Reply & { readonly id: number });
 
 const OUTPUT_TAIL = 4000;
-/** A process that closed its channel ends within this time, and what a dead one has sent is read within it. */
-const REST_MS = 1_000;
 
-/**
- * Messages have a channel of their own, file descriptor 3. So whatever Python prints, from its first line of
- * `sitecustomize` on, is no part of them.
- */
 export class WorkerProcess {
-  readonly #group: Group;
-  readonly #channel: Duplex | undefined;
-  readonly #lines: AsyncIterator<string> | undefined;
+  readonly #link: WorkerLink;
   #tail = "";
   #isReady = false;
 
-  constructor({ python, device, gpu, env = process.env, background, onOutput }: ProcessOptions) {
-    const only = gpu === undefined ? [] : ["--gpu", String(gpu)];
-    const args = pythonModule("tilescript_worker", "--device", device, "--channel", "3", ...only);
-    const group = new Group(python, args, { env: pythonEnv(env), stdio: ["ignore", "pipe", "pipe", "pipe"] });
-    this.#group = group;
-    for (const stream of [group.child?.stdout, group.child?.stderr])
-      stream?.setEncoding("utf8").on("data", (text: string) => {
-        this.#tail = (this.#tail + text).slice(-OUTPUT_TAIL);
-        onOutput?.(text);
-      });
-    const channel = group.child?.stdio[3] as Duplex | null | undefined;
-    if (channel) {
-      // The end of the process is what counts; an error of writing to it is a consequence.
-      channel.on("error", () => undefined);
-      this.#channel = channel;
-      const lines = createInterface({ input: channel });
-      this.#lines = lines[Symbol.asyncIterator]();
-      // Whoever still holds the other end of the channel then is not the worker.
-      void group.ended.then(() => sleep(REST_MS, undefined, { ref: false })).then(() => lines.close());
-    }
-    // While a request runs, the timer of its deadline keeps this process alive.
-    if (background)
-      for (const held of [group.child, ...(group.child?.stdio ?? [])])
-        (held as { unref?: () => void } | null)?.unref?.();
+  constructor({ host, onOutput, ...options }: ProcessOptions) {
+    const onPrinted = (text: string): void => {
+      this.#tail = (this.#tail + text).slice(-OUTPUT_TAIL);
+      onOutput?.(text);
+    };
+    this.#link = host ? host.startWorker({ ...options, onPrinted }) : new LocalLink({ ...options, onPrinted });
   }
 
   get pid(): number | undefined {
-    return this.#group.pid;
+    return this.#link.pid;
   }
 
   get hasEnded(): boolean {
-    return this.#group.ending !== undefined;
+    return this.#link.ending !== undefined;
+  }
+
+  /** Whether Python runs our code. */
+  get isReady(): boolean {
+    return this.#isReady;
   }
 
   /** Waits until Python runs our code. */
@@ -87,34 +56,37 @@ export class WorkerProcess {
     if (!("ready" in message)) return { lost: "garbled" };
     this.#isReady = true;
     // Our code ends the group when this process is gone.
-    this.#group.watchesItself();
+    this.#link.watchesItself();
     return undefined;
   }
 
   send(id: number, request: WorkerRequest): void {
-    this.#channel?.write(`${JSON.stringify({ v: PROTOCOL_VERSION, id, ...request })}\n`);
+    this.#link.send(JSON.stringify({ v: PROTOCOL_VERSION, id, ...request }));
   }
 
   /** The next message. */
   async receive(deadlineMs: number): Promise<Message | Lost> {
-    const line = await before(this.#lines?.next(), deadlineMs);
+    // Where a process dies with a request unread, its end of the channel is reset.
+    const next = this.#link.lines?.next().catch((): IteratorResult<string> => ({ done: true, value: undefined }));
+    const line = await before(next, deadlineMs);
     if (line === "late") return { lost: "late" };
     if (line === undefined || line.done === true) return { lost: "ended" };
     const message = messageOf(line.value);
     if (message) return message;
     // Half a line is the last one of a process that died.
-    await before(this.#group.ended, REST_MS);
+    await before(this.#link.ended, REST_MS);
     return { lost: this.hasEnded ? "ended" : "garbled" };
   }
 
   async kill(): Promise<void> {
-    await this.#group.kill();
+    await this.#link.kill();
   }
 
   /** Why the process ended, from its exit status and the end of its output. */
-  async epitaph(): Promise<string> {
-    const closed = (await before(this.#group.ended, REST_MS)) === "late";
-    const { exitCode, signal, unstarted } = await this.#group.kill();
+  async epitaph(): Promise<readonly [FailureKind, string]> {
+    const closed = (await before(this.#link.ended, REST_MS)) === "late";
+    const { exitCode, signal, unstarted, lost } = await this.#link.kill();
+    if (lost !== undefined) return ["connection", lost];
     const status = closed
       ? "closed its connection and was stopped"
       : unstarted !== undefined
@@ -122,7 +94,7 @@ export class WorkerProcess {
         : signal
           ? `was killed by ${signal}${reasons[signal] ?? ""}`
           : `ended with exit code ${exitCode ?? "unknown"}`;
-    return `the Python worker ${status}${this.lastOutput}`;
+    return ["crash", `the Python worker ${status}${this.lastOutput}`];
   }
 
   /** The last line that it printed, as the end of a sentence. */

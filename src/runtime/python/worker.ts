@@ -19,6 +19,12 @@ const stopped: Reply = {
   error: { kind: "crash", message: "the Python worker was stopped", frames: [], fatal: true },
 };
 
+/** A request that was sent while the process worked on another one. */
+interface Sent {
+  readonly running: WorkerProcess;
+  readonly id: number;
+}
+
 /** Runs requests one after another. */
 export class Worker {
   readonly #options: WorkerOptions;
@@ -37,10 +43,14 @@ export class Worker {
     return this.#running?.pid;
   }
 
-  /** Sends a request and waits for its reply, at most `deadlineMs`. Never rejects for what Python does. */
+  /**
+   * Sends a request and waits for its reply, at most `deadlineMs` from when the worker is done with those before. Never
+   * rejects for what Python does.
+   */
   request<Request extends WorkerRequest>(request: Request, deadlineMs: number): Promise<Reply<Request["type"]>> {
     const stops = this.#stops;
-    const reply = this.#queue.then(() => (stops === this.#stops ? this.#ask(request, deadlineMs) : stopped));
+    const sent = this.#sendEarly(request);
+    const reply = this.#queue.then(() => (stops === this.#stops ? this.#ask(request, deadlineMs, sent) : stopped));
     this.#queue = reply.catch(() => undefined);
     return reply as Promise<Reply<Request["type"]>>;
   }
@@ -52,15 +62,26 @@ export class Worker {
     await this.#queue;
   }
 
-  async #ask(request: WorkerRequest, deadlineMs: number): Promise<Reply> {
+  /** Sends a request to a process that may be busy, so that it has it at hand when it is done with those before. */
+  #sendEarly(request: WorkerRequest): Sent | undefined {
+    const running = this.#running;
+    if (!running?.isReady || running.hasEnded) return undefined;
+    const id = this.#nextId++;
+    running.send(id, request);
+    return { running, id };
+  }
+
+  async #ask(request: WorkerRequest, deadlineMs: number, early: Sent | undefined): Promise<Reply> {
+    // A process that was replaced has not begun what it was sent early.
+    const sent = early?.running === this.#running ? early : undefined;
     // If the process died since the last request, this request is not the cause.
-    if (this.#running?.hasEnded) await this.#kill();
+    if (!sent && this.#running?.hasEnded) await this.#kill();
     const running = (this.#running ??= new WorkerProcess(this.#options));
     const startMs = this.#options.startMs ?? defaultStartMs;
     const failedStart = await running.start(startMs);
     if (failedStart) return this.#failure(running, failedStart, `Python did not start within ${startMs / 1000} s`);
-    const id = this.#nextId++;
-    running.send(id, request);
+    const id = sent?.id ?? this.#nextId++;
+    if (!sent) running.send(id, request);
     const message = await running.receive(deadlineMs);
     if ("lost" in message) return this.#failure(running, message, `no answer within ${deadlineMs / 1000} s`);
     if ("ready" in message || message.id !== id) return this.#failure(running, { lost: "garbled" }, "");
@@ -73,7 +94,7 @@ export class Worker {
     const error: Readonly<Record<Lost["lost"], () => Promise<readonly [FailureKind, string]>>> = {
       late: async () => ["timeout", `${late}; the worker was stopped${running.lastOutput}`],
       garbled: async () => ["protocol", "the worker sent what is no answer to the request, and was stopped"],
-      ended: async () => ["crash", await running.epitaph()],
+      ended: () => running.epitaph(),
     };
     const [kind, message] = await error[lost]();
     await this.#kill();

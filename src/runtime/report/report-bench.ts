@@ -52,6 +52,7 @@ function kernelJson({ kernel, measurements, refused, seconds }: Benchmark, facts
         ...(flops > 0 && { flops }),
         ...(roof && { roof }),
         ...(on !== undefined && { on }),
+        ...(result.state && { gpu_state: result.state }),
       };
     }),
     not_measured: refused,

@@ -22,6 +22,7 @@ export function jsonReport(verification: Verification, device: Device): RunRepor
     device_why: device.why,
     ...(device.kind !== "eval" && {
       device_name: device.hello.deviceName,
+      ...(device.host && { host: device.host.name }),
       ...(device.workers.places.length > 0 && { workers: device.workers.places }),
       capability: device.hello.capability,
       versions: device.hello.versions,

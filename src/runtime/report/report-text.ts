@@ -80,8 +80,9 @@ function replayText(replay: string, tried = 0): string {
 function deviceText(device: Device): string {
   const name = device.kind === "eval" ? "TileScript's evaluator, in-process" : device.hello.deviceName;
   const capability = device.kind === "cuda" ? `, sm_${device.hello.capability?.join("") ?? "?"}` : "";
+  const where = device.kind !== "eval" && device.host ? ` on ${device.host.name}` : "";
   const several = device.kind !== "eval" && device.workers.size > 1 ? `, ${device.workers.size} of them` : "";
-  return `${device.kind}: ${name}${capability}${several} (${device.why})`;
+  return `${device.kind}: ${name}${capability}${several}${where} (${device.why})`;
 }
 
 /** The largest errors of each dtype, with their tolerances. */

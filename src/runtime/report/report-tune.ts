@@ -4,9 +4,10 @@ import type { CompiledKernel, Config } from "../../contract/compiled.js";
 import { wordList } from "../../diagnostics/word-list.js";
 import { caseText, valuesOf } from "../cases/case-text.js";
 import type { PythonDevice } from "../devices/devices.js";
-import type { ConfigValues, TuneReport } from "./reports.js";
+import { bytesOf } from "../measure/peaks.js";
+import type { BenchCaseReport, ConfigValues, TuneReport } from "./reports.js";
 import { table } from "./text-table.js";
-import type { Best, Pruned, Searched } from "../measure/tuner.js";
+import { type Best, iterations, type Pruned, type Searched } from "../measure/tuner.js";
 
 export interface Facts {
   readonly kernel: CompiledKernel;
@@ -52,6 +53,24 @@ export function tuneJson({ kernel, candidates, pruned }: Facts, found: Found): T
     ...(written !== undefined && { written }),
     ...(baked !== undefined && { baked }),
   };
+}
+
+/** The best of each case in the form of a benchmark, for a record. */
+export function tunedCases({ kernel }: Facts, best: readonly Best[]): readonly BenchCaseReport[] {
+  return best.map(({ at, config, time }) => ({
+    sizes: at.sizes,
+    dtypes: at.dtypes,
+    ...(at.scalars && { scalars: at.scalars }),
+    ...(at.constexprs && { constexprs: at.constexprs }),
+    config,
+    values: valuesOf(kernel.configs[config]!),
+    kernel_time_ms: time.median,
+    warmup_iters: iterations.warmup,
+    benchmark_iters: iterations.iterations,
+    times: { kernel: time },
+    bytes: bytesOf(kernel, at),
+    ...(time.on !== undefined && { on: time.on }),
+  }));
 }
 
 /** How many reasons are shown; the rest are counted. */

@@ -8,7 +8,7 @@ import type { WrittenTensor } from "../../picture/program-map.js";
 import type { Counts } from "../../picture/touched.js";
 import type { CaseFailure, WorstElement } from "../cases/outcome.js";
 import type { DeviceLimits, Roof } from "../measure/peaks.js";
-import type { Timing } from "../python/protocol.js";
+import type { GpuState, Timing } from "../python/protocol.js";
 
 // docs/cli.md shows these types, each between its mark and the next.
 
@@ -25,6 +25,8 @@ export interface RunReport {
   readonly device?: "cuda" | "hip" | "interpreter" | "eval";
   readonly device_why?: string;
   readonly device_name?: string;
+  /** The machine, if it is another one. */
+  readonly host?: string;
   /** The devices among which cases were shared, if several were named: `cuda:0`, `cuda:1`. */
   readonly workers?: readonly string[];
   readonly capability?: readonly number[] | null;
@@ -236,6 +238,8 @@ export interface BenchCaseReport {
   readonly roof?: Roof;
   /** The GPU that was measured, where there are several. */
   readonly on?: string;
+  /** What it ran at right after the kernel was timed; only with `--results`, where NVIDIA's driver tells. */
+  readonly gpu_state?: GpuState;
 }
 
 // tune
@@ -303,6 +307,8 @@ export interface ProfileReport {
     readonly file: string;
     /** Command lines by the profiler's name. */
     readonly commands: Readonly<Record<"ncu" | "nsys" | "rocprofv3", string>>;
+    /** For another machine: the command line that copies the module's folder there, with what profilers wrote. */
+    readonly fetch?: string;
   }[];
 }
 
@@ -337,6 +343,32 @@ export interface TraceReport {
 export interface PlotReport {
   readonly ok: true;
   readonly files: readonly string[];
+}
+
+/** Of records: `ok` is whether no case became slower than it was at its best. */
+export interface RecordsReport {
+  readonly ok: boolean;
+  readonly records: number;
+  readonly cases: readonly ComparedCase[];
+  readonly files?: readonly string[];
+}
+
+export interface ComparedCase {
+  readonly kernel: string;
+  readonly device_name: string;
+  readonly sizes: Readonly<Record<string, number>>;
+  readonly dtypes: Readonly<Record<string, string>>;
+  readonly constexprs?: Readonly<Record<string, number | boolean | string>>;
+  /** How often it was measured on this kind of GPU. */
+  readonly records: number;
+  /** The latest time. */
+  readonly time: Timing;
+  /** The fastest before it, with its date; the factor between both medians; and what else is different. */
+  readonly best?: { readonly time: Timing; readonly at: string };
+  readonly slower?: number;
+  readonly changed?: readonly string[];
+  /** Whether it is slower by more than 5 %, with the 20th percentile above the best one's 80th. */
+  readonly regressed: boolean;
 }
 
 // setup

@@ -5,14 +5,14 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 
 /** `$XDG_CACHE_HOME/tilescript`, or `~/.cache/tilescript`. */
-export function cacheFolder(env: NodeJS.ProcessEnv = process.env): string {
-  return join(env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "tilescript");
+export function cacheFolder(env: NodeJS.ProcessEnv = process.env, home = homedir()): string {
+  return join(env["XDG_CACHE_HOME"] || join(home, ".cache"), "tilescript");
 }
 
 /** The folder of the environment of a lock file; each lock has its own. */
-export function environmentFolder(lock: string, env: NodeJS.ProcessEnv = process.env): string {
+export function environmentFolder(lock: string, env: NodeJS.ProcessEnv = process.env, home = homedir()): string {
   const hash = createHash("sha256").update(readFileSync(lock)).digest("hex").slice(0, 12);
-  return join(cacheFolder(env), hash);
+  return join(cacheFolder(env, home), hash);
 }
 
 /** The Python executable of a virtual environment. */

@@ -13,6 +13,8 @@ export interface Ending {
   readonly signal: NodeJS.Signals | null;
   /** The system's code, such as ENOENT, if it could not be started. */
   readonly unstarted?: string;
+  /** Why nothing more is known of it: the connection to its machine was lost. */
+  readonly lost?: string;
 }
 
 /** Signals that end this process without its `exit` event. */

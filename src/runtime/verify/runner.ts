@@ -6,6 +6,7 @@ import { evaluate, type EvaluatorOptions, overflow } from "./case-evaluator.js";
 import { Lookahead } from "./lookahead.js";
 import { askWorker, needsPointer } from "./case-worker.js";
 import { costOf, type PlannedCase } from "../cases/cases.js";
+import { AT_HAND, type Member } from "../python/worker-pool.js";
 import type { Device, PythonDevice } from "../devices/devices.js";
 import { isShown, type Outcome } from "../cases/outcome.js";
 import { verifyRequest } from "../devices/request.js";
@@ -95,20 +96,21 @@ async function pythonRunner(
   device: PythonDevice,
   { tolerance, repeats = 1, deadlineMs, sanitised = false }: RunnerOptions,
 ): Promise<Runner> {
-  const workspace = await openWorkspace(kernel);
+  const workspace = await openWorkspace(kernel, device.host);
   /** The dtypes that a case was judged in. */
   const judged = new Set<string>();
   let compiling: Compiling = { ahead: 0, processes: 0, seconds: 0, known: 0, late: 0 };
   const ask = async (planned: PlannedCase, passOut: boolean, tuned: boolean): Promise<Outcome> => {
     const options = { passOut, tuned, tolerance, repeats, deadlineMs };
-    const outcome = await device.workers.lease(({ worker }) =>
-      askWorker(kernel, device, worker, workspace, planned, options),
-    );
+    const run = ({ worker }: Member) => askWorker(kernel, device, worker, workspace, planned, options);
+    // The autotuner measures.
+    const outcome = await (tuned ? device.workers.lease(run) : device.workers.share(run));
     compiling = { ...compiling, late: compiling.late + (outcome.compiled ?? 0) };
     return outcome;
   };
   // Alternates between the two ways to get an output: allocated by the wrapper, and passed as `out=`.
-  const begun = new Lookahead(device.workers.size, (planned: PlannedCase, place) =>
+  const { size } = device.workers;
+  const begun = new Lookahead(size > 1 ? size * AT_HAND : 1, (planned: PlannedCase, place) =>
     ask(planned, place % 2 === 1, false),
   );
   const ahead: Runner["ahead"] = async (cases, onDone) => {

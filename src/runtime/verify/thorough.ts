@@ -80,8 +80,9 @@ export async function verifyThoroughly(
     if (performance.now() > deadline) return true;
     const outcome = await runner.run(plannedFor(at), passed.length);
     if (outcome.status === "failed") {
-      // Smaller cases of a hanging one would hang as long.
-      if (!failed) deadline = performance.now() + (outcome.failure?.kind === "timeout" ? 0 : timeLimitMs);
+      // Smaller cases of a hanging one would hang as long, and without a connection none can run.
+      const isLast = outcome.failure?.kind === "timeout" || outcome.failure?.kind === "connection";
+      if (!failed) deadline = performance.now() + (isLast ? 0 : timeLimitMs);
       failed = outcome;
     } else if (!failed) passed.push(outcome);
     tries++;
@@ -107,7 +108,11 @@ export async function verifyThoroughly(
     ...(compiling && { compiling }),
     thorough: {
       seed: selection.seed,
-      ...(failed && { replay: replayOf(failed.at), smallerTried: tries - passed.length - 1 }),
+      ...(failed &&
+        failed.failure?.kind !== "connection" && {
+          replay: replayOf(failed.at),
+          smallerTried: tries - passed.length - 1,
+        }),
     },
   };
 }

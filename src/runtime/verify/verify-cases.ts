@@ -79,6 +79,10 @@ export async function verify(kernel: CompiledKernel, device: Device, options: Ve
         left.push(`${plan.cases.length - outcomes.length} further cases: ${MOST_HANGS} cases hung`);
         break;
       }
+      if (outcomes.some(({ failure }) => failure?.kind === "connection")) {
+        left.push(`${plan.cases.length - outcomes.length} further cases: the connection was lost`);
+        break;
+      }
       if (planned.extra && performance.now() - (extraSince ??= performance.now()) > budgetMs[device.kind]) {
         left.push(`${plan.cases.length - outcomes.length} further cases: out of time on this device`);
         break;

@@ -81,6 +81,25 @@ describe("a pool of workers", () => {
     expect(places.filter((place) => place === "cpu:0")).toHaveLength(1);
   });
 
+  it("gives a worker the next request while it works on another, and no more", async () => {
+    const [now, most] = [new Map<string, number>(), new Map<string, number>()];
+    const shared = pool(2);
+    await Promise.all(
+      [0, 1, 2, 3, 4, 5, 6].map(() =>
+        shared.share(async ({ place = "" }) => {
+          now.set(place, (now.get(place) ?? 0) + 1);
+          most.set(place, Math.max(most.get(place) ?? 0, now.get(place)!));
+          await sleep(3);
+          now.set(place, now.get(place)! - 1);
+        }),
+      ),
+    );
+    expect([...most]).toEqual([
+      ["cpu:0", 2],
+      ["cpu:1", 2],
+    ]);
+  });
+
   it("has a worker again after its work has failed", async () => {
     const one = pool(1);
     await expect(one.lease(() => Promise.reject(new Error("no")))).rejects.toThrow("no");

@@ -15,9 +15,9 @@ import {
   parseBudget,
   pruneByRules,
   refusedEverywhere,
-  type Trial,
   winners,
 } from "../../../src/runtime/measure/tuner.js";
+import type { Trial } from "../../../src/runtime/measure/trial-cache.js";
 import { tunedGemm } from "../../support/fixtures/tuned-gemm.js";
 import { cli, expectUsage } from "../../support/cli.js";
 

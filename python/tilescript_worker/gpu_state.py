@@ -1,0 +1,49 @@
+"""What a GPU runs at: a time means little without its clocks."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import Any
+
+import torch
+
+# The driver's names, and ours with their units.
+_FIELDS = {
+    "driver_version": "driver",
+    "clocks.sm": "sm_mhz",
+    "clocks.max.sm": "max_sm_mhz",
+    "clocks.mem": "memory_mhz",
+    "clocks_event_reasons.active": "limited_by",
+    "temperature.gpu": "celsius",
+    "power.draw": "watts",
+}
+
+
+def gpu_state() -> dict[str, Any] | None:
+    """The current GPU's driver, clocks in MHz, what limits them, temperature in °C and power in W.
+
+    None where NVIDIA's tool does not tell. ``limited_by`` is NVML's set of reasons, a number in base 16.
+    """
+    name = f"GPU-{torch.cuda.get_device_properties(torch.cuda.current_device()).uuid}"
+    command = ["nvidia-smi", f"--query-gpu={','.join(_FIELDS)}", "--format=csv,noheader,nounits", f"--id={name}"]
+    try:
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=20, stdin=subprocess.DEVNULL)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return parse(ran.stdout) if ran.returncode == 0 else None
+
+
+def parse(printed: str) -> dict[str, Any] | None:
+    """The fields of one line of nvidia-smi; those that it does not know are left out."""
+    values = [value.strip() for value in printed.strip().split(",")]
+    if len(values) != len(_FIELDS):
+        return None
+    known = {name: value for name, value in zip(_FIELDS.values(), values, strict=True) if not value.startswith("[")}
+    return {name: _number(value) if name not in ("driver", "limited_by") else value for name, value in known.items()}
+
+
+def _number(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text

@@ -1,0 +1,61 @@
+/** What tuning has measured of a kernel, kept between runs. */
+import { join } from "node:path";
+import type { Case, CompiledKernel, Config } from "../../contract/compiled.js";
+import { valuesOf } from "../cases/case-text.js";
+import type { PythonDevice } from "../devices/devices.js";
+import { cacheFolder } from "../system/cache-folder.js";
+import { keyOfText, readCached, withoutConfigs, writeCached } from "../system/cached.js";
+import type { Timing } from "../python/protocol.js";
+
+/** The result of a candidate in one case. */
+export type Trial = Timing | { readonly wrong: string } | { readonly failed: string };
+
+/** Configs are equal if they have equal values, in any order. */
+export function identity(config: Config): string {
+  return JSON.stringify(Object.entries(valuesOf(config)).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+interface CachedCase {
+  readonly file: string;
+  readonly trials: Record<string, Trial>;
+}
+
+/** One file for each kernel, device, Triton version and case. */
+export class TrialCache {
+  /** Files are written one after another, whichever of several workers has found something. */
+  #saved: Promise<void> = Promise.resolve();
+
+  private constructor(
+    readonly kernel: CompiledKernel,
+    readonly cases: readonly CachedCase[],
+  ) {}
+
+  static async open(kernel: CompiledKernel, device: PythonDevice, cases: readonly Case[], env: NodeJS.ProcessEnv) {
+    const read = cases.map(async (at): Promise<CachedCase> => {
+      const file = cacheFile(kernel, device, at, env);
+      return { file, trials: (await readCached<Record<string, Trial>>(file)) ?? {} };
+    });
+    return new TrialCache(kernel, await Promise.all(read));
+  }
+
+  known(place: number, config: number): Trial | undefined {
+    return this.cases[place]!.trials[identity(this.kernel.configs[config]!)];
+  }
+
+  keep(place: number, config: number, trial: Trial): void {
+    const { file, trials } = this.cases[place]!;
+    trials[identity(this.kernel.configs[config]!)] = trial;
+    this.#saved = this.#saved.then(() => writeCached(file, trials));
+  }
+
+  /** Resolves when everything is written. */
+  get saved(): Promise<void> {
+    return this.#saved;
+  }
+}
+
+function cacheFile(kernel: CompiledKernel, { hello }: PythonDevice, at: Case, env: NodeJS.ProcessEnv): string {
+  const { config: _, seed: __, ...given } = at;
+  const text = JSON.stringify([withoutConfigs(kernel.python), hello.deviceName, hello.versions.triton, given]);
+  return join(cacheFolder(env), "tuned", `${keyOfText(text)}.json`);
+}

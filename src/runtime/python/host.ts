@@ -1,0 +1,44 @@
+/** Another machine on which workers run. Where none is named, they run on this one. */
+import type { Ran } from "../system/run-program.js";
+import type { LinkOptions, WorkerLink } from "./worker-link.js";
+
+export interface Host {
+  /** The machine in messages. */
+  readonly name: string;
+  /** The name on the command line: `ssh:box`. */
+  readonly device: string;
+  /** Cores there, and the operating system as Python calls it. */
+  readonly cores: number;
+  readonly platform: string;
+  /** The home folder there, and the environment variables that say where Python and caches are. */
+  readonly home: string;
+  readonly env: NodeJS.ProcessEnv;
+  /** The command line of a shell here that runs another there, which is its last word; and one that copies a folder. */
+  readonly shell: readonly string[];
+  copy(folder: string): readonly string[];
+  /** Why it can't be reached any more. */
+  readonly lost: string | undefined;
+  startWorker(options: LinkOptions): WorkerLink;
+  /** Runs a program without standard input. Throws EnvironmentError if the connection is lost. */
+  run(command: string, args: readonly string[], options: RunOptions): Promise<Ran>;
+  exists(path: string): Promise<boolean>;
+  /** Asks the agent there for something else that it does: `python/tilescript_worker/agent.py` lists it. */
+  ask<T>(message: { readonly do: string } & Readonly<Record<string, unknown>>): Promise<T>;
+  /** The worker's files there: `verify_kernel.py`, `requirements.lock` and the package. */
+  readonly folder: string;
+  /** Writes a file into a folder of its own there, which goes with `remove` or with the connection. */
+  place(name: string, text: string): Promise<Placed>;
+  close(): Promise<void>;
+}
+
+export interface RunOptions {
+  /** Environment variables besides those there. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly deadlineMs: number;
+  readonly onOutput?: (text: string) => void;
+}
+
+export interface Placed {
+  readonly path: string;
+  remove(): Promise<void>;
+}

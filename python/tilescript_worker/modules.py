@@ -23,6 +23,7 @@ class _Loaded:
     module: ModuleType
     configs: dict[Any, list[Any]]
     config: int | None = None
+    is_specialised: Any = None
 
 
 _loaded: dict[str, _Loaded] = {}
@@ -46,12 +47,20 @@ def load(path: str, jits: list[str], config: int | None, gpu: dict[str, int] | N
         for tuner, configs in loaded.configs.items():
             tuner.configs = configs
             tuner.cache.clear()
+        if hasattr(loaded.module, "_is_specialised"):
+            # A config is one of the plain kernel's; the specialised one has configs of its own.
+            loaded.is_specialised = loaded.is_specialised or loaded.module._is_specialised
+            loaded.module._is_specialised = loaded.is_specialised if config is None else _never
         for jit in jits:
             _select(getattr(loaded.module, jit), config, several=len(jits) > 1)
         loaded.config = config
     if gpu is not None:
         loaded.module._INTERPRETED_GPU = gpu
     return loaded.module
+
+
+def _never(*_tensors: Any) -> bool:
+    return False
 
 
 def import_file(path: str) -> ModuleType:

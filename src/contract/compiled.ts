@@ -314,7 +314,17 @@ export interface EmitOptions {
   readonly launch?: "fast" | "plain";
   /** Members of dtype variables that `get_inputs` draws. Default the first of each. */
   readonly dtypes?: Readonly<Record<string, string>>;
+  /** In place of what the kernel's spec says. */
+  readonly specialise?: Specialise;
 }
+
+/**
+ * Whether a module has a second, warp-specialised kernel, which the wrapper launches on Hopper GPUs for tensors that the
+ * copy engine can move: `never`; `auto`, if the kernel has a form that TileScript can specialise; `always`, so that a
+ * build fails if it has none.
+ */
+export type Specialise = "auto" | "never" | "always";
+export const SPECIALISE: readonly Specialise[] = ["auto", "never", "always"];
 
 /** The parts of an autotuned kernel that tuning uses. */
 export interface Tunable {
@@ -334,6 +344,8 @@ export interface Tunable {
 export interface Emitted {
   readonly python: string;
   readonly map: string;
+  /** What the options ask for and the kernel does not have. */
+  readonly warnings?: readonly Diagnostic[];
 }
 
 /** An estimate of what all programs of a launch do. */

@@ -33,6 +33,7 @@ export interface RawSpec {
   readonly heuristics?: Readonly<Record<string, (meta: Meta) => unknown>>;
   readonly launch?: Readonly<Record<string, boolean | number>>;
   readonly triton?: string;
+  readonly specialise?: string;
   readonly doNotSpecialize?: readonly string[];
   readonly doNotSpecializeOnAlignment?: readonly string[];
   readonly sameStrides?: readonly (readonly string[])[];
@@ -56,6 +57,7 @@ const specParts: Readonly<Record<keyof RawSpec, true>> = {
   heuristics: true,
   launch: true,
   triton: true,
+  specialise: true,
   doNotSpecialize: true,
   doNotSpecializeOnAlignment: true,
   sameStrides: true,

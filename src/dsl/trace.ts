@@ -1,6 +1,6 @@
 /** Runs an author's function once, with symbolic arguments, and records it as IR. */
 import { typeOfArgument } from "../ir/typed.js";
-import { launchOptionNames } from "../contract/compiled.js";
+import { launchOptionNames, SPECIALISE, type Specialise } from "../contract/compiled.js";
 import { fail, type Location, TileScriptError } from "../diagnostics/diagnostic.js";
 import { placeThrown } from "../diagnostics/callsite.js";
 import { changedState, earlyExit, loopBounds, unusedValue } from "../diagnostics/catalogue/control-codes.js";
@@ -97,6 +97,7 @@ function traced(kernel: KernelDefinition, places?: SpecPlaces): KernelIR {
       tuning,
       launch: launchOf(kernel),
       triton: versionOf(kernel),
+      specialise: specialiseOf(kernel),
       reference: reference && { ...reference, at: placeOf("reference") },
       providers: providersOf(kernel, params, placeOf("providers")),
       flops: kernel.spec.flops,
@@ -143,6 +144,10 @@ function launchOf({ spec }: KernelDefinition): LaunchSpec {
 function versionOf({ name, spec: { triton }, at }: KernelDefinition): KernelIR["triton"] {
   if (triton === undefined || triton === "3.6" || triton === "3.9") return triton;
   return fail(specValue.triton(name, triton), at);
+}
+
+function specialiseOf({ name, spec: { specialise = "never" }, at }: KernelDefinition): Specialise {
+  return SPECIALISE.find((each) => each === specialise) ?? fail(specValue.specialise(name, specialise), at);
 }
 
 /** The names that the spec's tables may use. */

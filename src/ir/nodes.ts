@@ -14,7 +14,7 @@
  *
  * Values are positional, metadata is named. Program order is the list's order, so effects keep it for free.
  */
-import type { Config, Space, Tolerance } from "../contract/compiled.js";
+import type { Config, Space, Specialise, Tolerance } from "../contract/compiled.js";
 import type { DeviceProperties } from "../contract/device-properties.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import type { Op } from "./op.js";
@@ -337,6 +337,8 @@ export interface KernelIR {
   readonly launch: LaunchSpec;
   /** The oldest Triton version that it supports, if the author states one. */
   readonly triton: "3.6" | "3.9" | undefined;
+  /** Whether modules have a warp-specialised kernel besides. */
+  readonly specialise: Specialise;
   readonly reference: Reference | undefined;
   /** Other implementations, for benchmarks. */
   readonly providers: Readonly<Record<string, Reference>>;

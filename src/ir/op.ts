@@ -192,6 +192,8 @@ export interface OpFacts<Args> {
   readonly passes?: boolean;
   /** What the result depends on beside the operands. */
   readonly asks?: "program" | "grid";
+  /** Where operands and results lead with the same dimension: whether a lane's first index stays what it was. */
+  readonly keepsLeading?: boolean;
 }
 
 /** What an op requires of Triton, of the GPU, and of the place where it is used. */

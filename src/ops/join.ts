@@ -78,7 +78,7 @@ export const join = defineOp<
   spelling: { form: "call", name: "tl.join" },
   infer: ({ x, y }) => inferJoin(x.type, y.type),
   evaluate: joined,
-  facts: { nonNegative: (signs) => signs.every(Boolean) },
+  facts: { nonNegative: (signs) => signs.every(Boolean), keepsLeading: true },
 });
 
 /** Splits the last axis, of size 2, into two tiles: `x, y = tl.split(z)`. */
@@ -90,7 +90,7 @@ export const split = defineOp<<X>(x: Checked<X, WhySplit<X>>) => SplitOut<X>>()(
   spelling: { form: "call", name: "tl.split" },
   infer: ({ x }) => inferSplit(x.type),
   evaluate: ({ x }) => [0, 1].map((position) => slice(x, x.shape.length - 1, position)),
-  facts: { nonNegative: (signs) => signs.every(Boolean) },
+  facts: { nonNegative: (signs) => signs.every(Boolean), keepsLeading: true },
 });
 
 /** Interleaves the elements of two tiles along the last axis: `tl.interleave(x, y)`. */

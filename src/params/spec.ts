@@ -154,6 +154,11 @@ export interface Spec<P, Derived extends string = never, Heuristic extends strin
    * under "3.9", and a warning if this is omitted.
    */
   readonly triton?: "3.6" | "3.9";
+  /**
+   * Whether the module has a warp-specialised kernel besides, which the wrapper launches on Hopper GPUs: "auto" where the
+   * kernel has a form that suits, "always" to make any other form an error. Default "never".
+   */
+  readonly specialise?: "auto" | "never" | "always";
   /** Integer arguments that Triton does not specialise on: neither on the value 1 nor on multiples of 16. */
   readonly doNotSpecialize?: readonly (DimsOfParams<P> | NoInfer<Derived> | ScalarNames<P>)[];
   /** Integer arguments and tensors whose value or address Triton does not specialise on being a multiple of 16. */

@@ -15,6 +15,7 @@ import { printIR } from "../ir/print.js";
 import type { SourceIndex } from "../ir/source.js";
 import { measuringOf } from "./measuring.js";
 import { proofOf } from "./proof-of.js";
+import { specialisedFor } from "./specialised-for.js";
 import { toleranceFor } from "../contract/tolerance.js";
 import { failOn, loweredOf, traceAndCheck } from "./traced.js";
 
@@ -37,9 +38,11 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
   const lowered = loweredOf(ir);
   const signature = signatureOf(lowered);
   const file = `${signature.name}.py`;
+  const specialised = specialisedFor(ir, lowered);
   const emit = (options?: EmitOptions): Emitted => {
-    const printed = emitModule(lowered, source, options);
-    return { python: printed.text, map: sourceMap(file, printed.lines) };
+    const printed = emitModule(lowered, source, options, specialised.form(options?.specialise));
+    const warnings = specialised.warnings(options?.specialise);
+    return { python: printed.text, map: sourceMap(file, printed.lines), ...(warnings.length > 0 && { warnings }) };
   };
   const evaluate: CompiledKernel["evaluate"] = (at, { tolerance, lowered: both, ...options } = {}) => {
     const given = { ...ir.tolerance, ...tolerance };
@@ -56,7 +59,7 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     file,
     emit,
     ir: printIR(ir),
-    warnings: seen,
+    warnings: [...seen, ...specialised.warnings()],
     reference: ir.reference?.kind ?? "none",
     ...measuringOf(ir, source),
     ...(ir.tolerance && { tolerance: ir.tolerance }),

@@ -34,7 +34,7 @@ import {
 import { Names } from "../names/names.js";
 import * as py from "../python/py-build.js";
 import type { Expression, If, Name, Statement as PyStatement } from "../python/py.js";
-import { castBack, type Helpers, spell, type Speaker } from "./spelling.js";
+import { type Built, castBack, type Helpers, spell, type Speaker } from "./spelling.js";
 import { staysWeak, type Strength } from "./strength.js";
 import { hasEffect, lastEffect, MEMORY, type Usage, usageOf, type Written, writesOf } from "./usage.js";
 import { Assigned } from "./assigned.js";
@@ -51,6 +51,8 @@ export interface BodyOptions {
   readonly sizes: ReadonlySet<Value>;
   readonly isNonNegative: (argument: Argument) => boolean;
   readonly source: SourceIndex | undefined;
+  /** As in {@link Speaker}. */
+  readonly built?: Built | undefined;
 }
 
 /** The statements of a function, which returns what its block yields. */
@@ -103,8 +105,8 @@ class BodyEmitter {
     this.#comments = new Comments(options.source);
     this.#weak = new Set(options.sizes);
     this.#strength = { isWeak: (value) => this.#weak.has(value), isNonNegative: options.isNonNegative };
-    const { dtype, helpers } = options;
-    this.#speaker = { value: (argument) => this.#say(argument), dtype, helpers, strength: this.#strength };
+    const { dtype, helpers, built } = options;
+    this.#speaker = { value: (argument) => this.#say(argument), dtype, helpers, strength: this.#strength, built };
   }
 
   body(block: Block): readonly PyStatement[] {

@@ -13,7 +13,7 @@ import {
   type OpStatement,
   type Value,
 } from "../../ir/nodes.js";
-import { type CallSpelling, isValueKind, type Spelling } from "../../ir/op.js";
+import { type CallSpelling, isValueKind, type Op, type Spelling } from "../../ir/op.js";
 import { typedArguments } from "../../ir/typed.js";
 import { none, type Type } from "../../types/types.js";
 import * as py from "../python/py-build.js";
@@ -34,7 +34,11 @@ export interface Speaker {
   readonly helpers?: Helpers;
   /** Present inside a kernel, where Triton's versions and weak numbers matter. */
   readonly strength?: Strength;
+  /** Ops that emission itself made, with what it makes of their operands. */
+  readonly built?: Built | undefined;
 }
+
+export type Built = ReadonlyMap<Op, (...operands: readonly Expression[]) => Expression>;
 
 /** How helper functions are called. */
 export interface Helpers {
@@ -81,6 +85,8 @@ function spellPlain(statement: OpStatement, speaker: Speaker, spelling: Spelling
   const say = (argument: Argument): Expression => sayArgument(statement, argument, weak, speaker);
   const operands = statement.operands;
   const first = () => say(operands[0]!);
+  const built = speaker.built?.get(statement.op);
+  if (built) return built(...operands.flatMap((operand) => (operand ? [say(operand)] : [])));
   switch (spelling.form) {
     case "infix": {
       const operator = operatorOf(statement, spelling, speaker);

@@ -7,6 +7,7 @@ import { externFile } from "../../diagnostics/catalogue/extern-codes.js";
 import { isLiteral, isValue, type KernelIR, tensorsOf, type Value } from "../../ir/nodes.js";
 import type { OperatorIR } from "../../ir/operator-ir.js";
 import type { SourceIndex } from "../../ir/source.js";
+import type { Specialised } from "../../specialise/specialise.js";
 import { dtypeTable } from "../../types/dtype.js";
 import { optionalSizes } from "../../analysis/optional-sizes.js";
 import { usesOf39 } from "../../analysis/newer-uses.js";
@@ -16,8 +17,11 @@ import { blockSetter, DESCRIPTOR_CLASS } from "../wrapper/wrapper-descriptors.js
 import { helperFunctions, LAUNCH, LAUNCHES, WRAP_TRITON } from "../wrapper/wrapper-helpers.js";
 import { drawFunction, inputsFunction, shapesConstant, withDtypes } from "../torch/drawn-inputs.js";
 import { jitFunctions, usedParameters } from "./jit.js";
+import { copyNames, deviceHelpers, gluonImports, hostHelpers, IS_SPECIALISED } from "../gluon/gluon-helpers.js";
+import { blockHook, tuned } from "../gluon/gluon-configs.js";
+import { type GluonKernel, gluonKernel } from "../gluon/gluon-kernel.js";
 import { type KernelNames, kernelNames, moduleNames } from "../names/kernel-names.js";
-import { snakeCase } from "../names/names.js";
+import { type Names, snakeCase } from "../names/names.js";
 import { lintExceptions } from "../python/lint-exceptions.js";
 import { eachNode } from "../python/nodes-in.js";
 import { type PrintedModule, printModule } from "../python/layout.js";
@@ -43,19 +47,25 @@ export function emitModule(
   ir: KernelIR,
   source: SourceIndex | undefined,
   { op, providers = false, launch = "fast", dtypes = {} }: EmitOptions = {},
+  specialised?: Specialised,
 ): PrintedModule {
   const extern = ir.functions.find((helper) => helper.extern);
   if (extern && !source) fail(externFile.unreadable(String(extern.name)), extern.at);
-  const names = kernelNames(ir, source);
-  const { jits, launcher } = kernelPart(ir, names, source, op?.form === "triton_op");
+  const module = moduleNames();
+  const names = kernelNames(ir, source, module);
+  // PyTorch must see the launch of a triton_op, and knows Triton's kernels alone.
+  const isTraceable = op?.form === "triton_op";
+  const gluon = specialised && !isTraceable ? gluonKernel(ir, specialised, names, module, source) : undefined;
+  const { jits, launcher } = kernelPart(ir, names, source, isTraceable, gluon);
   const parts: Statement[] = [
     ...jits,
+    ...(gluon ? specialisedPart(ir, gluon, names, module) : []),
     launcher,
     ...(op ? opDefinitions(ir, names, launcher, sizeBindings(ir, names), op) : []),
     ...fixedExports(ir, names, positional(launcher), source, { providers, dtypes }),
   ];
   const doc = ir.doc ?? `The Triton kernel ${names.wrapper}.`;
-  const isFast = launch === "fast" && op?.form !== "triton_op" && isRepeatable(ir);
+  const isFast = launch === "fast" && !isTraceable && !gluon && isRepeatable(ir);
   const last = isFast ? repeatedBlock(names.wrapper, repeatedFunction(ir, names, launcher)) : [];
   return assembled([ir], names.wrapper, doc, parts, beforeKernel(ir, names), [names.externs], last);
 }
@@ -100,11 +110,25 @@ function beforeKernel(ir: KernelIR, names: KernelNames): Block {
   return [...pruner(ir, names), ...names.externs.definitions, ...blockSetter(ir, names)];
 }
 
-function kernelPart(ir: KernelIR, names: KernelNames, source: SourceIndex | undefined, traceable = false) {
+/** The functions of the warp-specialised kernel, with the hook of its configs. */
+function specialisedPart(ir: KernelIR, kernel: GluonKernel, names: KernelNames, module: Names): Block {
+  const hook = blockHook(ir, kernel, names, module.take("_set_specialised_blocks"));
+  const [parts, main] = [kernel.functions.slice(0, -1), kernel.functions.at(-1)!];
+  const decorators = [tuned(ir, names, kernel.specialised.configs, hook.name), ...main.decorators];
+  return [...deviceHelpers, ...parts, hook, { ...main, decorators }];
+}
+
+function kernelPart(
+  ir: KernelIR,
+  names: KernelNames,
+  source: SourceIndex | undefined,
+  traceable = false,
+  gluon?: GluonKernel,
+) {
   const extern = ir.functions.find((helper) => helper.extern);
   if (extern && !source) fail(externFile.unreadable(String(extern.name)), extern.at);
   const used = usedParameters(ir);
-  return { jits: jitFunctions(ir, names, used, source), launcher: wrapper(ir, names, used, traceable) };
+  return { jits: jitFunctions(ir, names, used, source), launcher: wrapper(ir, names, used, traceable, gluon) };
 }
 
 /** Parameters that may be given by position: all but outputs. */
@@ -172,10 +196,12 @@ function assembled(
     ),
     ...newestNames(kernels),
     ...constants(kernels, isMentioned),
+    ...(isMentioned(IS_SPECIALISED) ? copyNames : []),
     ...kernels.flatMap(firstConfig).slice(0, 1),
     ...before,
     ...parts,
     ...helperFunctions(isMentioned, kernels.some(takesFloats), last.length > 0),
+    ...(isMentioned(IS_SPECIALISED) ? hostHelpers : []),
     ...last,
     py.assign(py.name("kernel_fn"), py.name(exported)),
   ];
@@ -202,11 +228,13 @@ function imports(
       const [name = ""] = spelling.name.split(".");
       if (isMentioned(name)) need(spelling.from, name);
     });
-  return [...needed].sort().map(([module, names]) => ({
+  const plain = [...needed].map(([module, names]): FromImport => ({
     kind: "fromImport",
     module,
     names: [...names].sort().map((name) => ({ name })),
   }));
+  const all = isMentioned(IS_SPECIALISED) ? [...plain, ...gluonImports] : plain;
+  return all.sort((a, b) => (a.module < b.module ? -1 : 1));
 }
 
 /** `2**20` */

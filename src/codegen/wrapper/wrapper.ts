@@ -47,6 +47,8 @@ import {
 } from "./wrapper-checks.js";
 import { memoryCheck, outputChecks } from "./wrapper-outputs.js";
 import { WrapperScope } from "./wrapper-scope.js";
+import { specialisedLaunch } from "./wrapper-specialised.js";
+import type { GluonKernel } from "../gluon/gluon-kernel.js";
 import { argumentLines, inputParameters, outputLines, outputParameters, returnType } from "./wrapper-words.js";
 import { gradientChecks } from "./wrapper-gradient.js";
 import { bfloat16Check } from "./wrapper-interpreter.js";
@@ -55,8 +57,15 @@ import { computedOptions, launchComputations } from "./wrapper-launch.js";
 import { numberChecks, passed } from "./wrapper-numbers.js";
 import type { Block, Expression, FunctionDef, Keyword, Parameter, Statement } from "../python/py.js";
 
-export function wrapper(ir: KernelIR, names: KernelNames, used: ReadonlySet<Value>, traceable = false): FunctionDef {
-  return new WrapperEmitter(ir, names, used, traceable).emit();
+/** `specialised` is the warp-specialised kernel beside the plain one, if there is one. */
+export function wrapper(
+  ir: KernelIR,
+  names: KernelNames,
+  used: ReadonlySet<Value>,
+  traceable = false,
+  specialised?: GluonKernel,
+): FunctionDef {
+  return new WrapperEmitter(ir, names, used, traceable, specialised).emit();
 }
 
 class WrapperEmitter extends WrapperScope {
@@ -65,6 +74,7 @@ class WrapperEmitter extends WrapperScope {
     names: KernelNames,
     readonly used: ReadonlySet<Value>,
     traceable: boolean,
+    readonly specialised: GluonKernel | undefined,
   ) {
     super(ir, names, traceable);
   }
@@ -114,6 +124,7 @@ class WrapperEmitter extends WrapperScope {
       ...launchComputations(this, (v) => this.local(v)),
       ...this.#requirements(),
       ...bfloat16Check(this),
+      ...(this.specialised ? specialisedLaunch(this, this.specialised, (v) => this.local(v), results) : []),
       ...this.tensors.flatMap((param) => descriptorOf(this, param, (v) => this.local(v))),
       ...scratch(this.ir),
       ...this.#launch(),

@@ -69,10 +69,19 @@ export const specValue = defineCode("spec-value", {
   tolerance: (kernel: string, tolerance: unknown) =>
     `${kernel}: tolerance is ${JSON.stringify(tolerance)}; it is { rtol: 1e-3, atol: 1e-3 }, numbers from 0 up, or one of them`,
   triton: (kernel: string, version: unknown) => `${kernel}: triton is ${JSON.stringify(version)}; it is "3.6" or "3.9"`,
+  specialise: (kernel: string, given: unknown) =>
+    `${kernel}: specialise is ${JSON.stringify(given)}; it is "auto", "never" or "always"`,
   sameStrides: (kernel: string, tensor: string, why: string) =>
     `${kernel}: sameStrides lists ${tensor}, ${why}; list tensors of params with the same dims, each in one group`,
   flops: (kernel: string, count: unknown) =>
     `${kernel}: flops gives ${String(count)}; it gives a number, as in 2 * M * N * K`,
+});
+
+export const notSpecialised = defineCode("not-specialised", {
+  required: (kernel: string, reason: string) =>
+    `${kernel} has no warp-specialised form: ${reason}; write specialise: "never" to launch the plain kernel instead`,
+  plain: (kernel: string, reason: string) =>
+    `${kernel} is not warp-specialised: ${reason}; everywhere the plain kernel is launched`,
 });
 
 export const specShapes = defineCode("spec-shapes", {

@@ -1,7 +1,8 @@
 import { Option } from "commander";
 import { stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import type { CompiledKernel } from "../../contract/compiled.js";
+import { type CompiledKernel, SPECIALISE, type Specialise } from "../../contract/compiled.js";
+import type { Diagnostic } from "../../diagnostics/diagnostic.js";
 import { writeOutput } from "../system/files.js";
 import { compileAll, isScript, warn } from "../invocation/kernels.js";
 import { options, type JsonOptions } from "../invocation/options.js";
@@ -18,6 +19,7 @@ interface EmitOptions extends JsonOptions {
   readonly emitOp?: string;
   readonly tritonOp?: true;
   readonly launch?: "fast" | "plain";
+  readonly specialise?: Specialise;
 }
 
 export const emit: KernelCommand<EmitOptions> = {
@@ -30,6 +32,10 @@ export const emit: KernelCommand<EmitOptions> = {
     new Option("--launch <form>", "plain leaves out the block that makes repeated calls cheap (default: fast)").choices(
       ["fast", "plain"],
     ),
+    new Option(
+      "--specialise <when>",
+      "add a warp-specialised kernel for Hopper GPUs (default: what the spec says)",
+    ).choices(SPECIALISE),
     options.kernel,
     options.watch,
     options.json,
@@ -42,7 +48,7 @@ export const emit: KernelCommand<EmitOptions> = {
       );
     if (tritonOp && emitOp === undefined) throw new UsageError("--triton-op needs --emit-op NAMESPACE");
   },
-  async plan(kernels, { out, emitOp: namespace, tritonOp, launch, json }, streams) {
+  async plan(kernels, { out, emitOp: namespace, tritonOp, launch, specialise, json }, streams) {
     const folder = typeof out === "string" && (await isFolder(out));
     if (kernels.length > 1 && !folder && !json) {
       const names = kernels.map(({ name }) => name).join(", ");
@@ -50,18 +56,20 @@ export const emit: KernelCommand<EmitOptions> = {
     }
     const form = tritonOp ? "triton_op" : "custom_op";
     const compiled = await compileAll(kernels);
-    warn(compiled, streams);
     return async () => {
       const modules: EmitReport["modules"][number][] = [];
       for (const kernel of compiled) {
         const op = namespace === undefined ? undefined : ({ namespace, form } as const);
-        const { python, map } = op || launch ? kernel.emit({ ...(op && { op }), ...(launch && { launch }) }) : kernel;
+        const asked = { ...(op && { op }), ...(launch && { launch }), ...(specialise && { specialise }) };
+        const { python, map, warnings = [] } = Object.keys(asked).length > 0 ? kernel.emit(asked) : kernel;
+        const diagnostics = [...new Set([...kernel.warnings, ...warnings])];
+        warn([{ warnings: diagnostics }], streams);
         const path = typeof out === "string" ? join(out, folder ? kernel.file : "") : undefined;
         if (path !== undefined) {
           await write(path, python, map);
           if (!json) streams.err(`wrote ${path} and ${path}.map\n`);
         } else if (!json) streams.out(python);
-        modules.push(moduleReport(kernel, python, map, path));
+        modules.push(moduleReport(kernel, python, map, path, diagnostics));
       }
       if (json) printJson(streams, { ok: true, modules } satisfies EmitReport);
       return exitCodes.ok;
@@ -83,12 +91,18 @@ async function write(path: string, python: string, map: string): Promise<void> {
   await writeOutput(`${path}.map`, relocateMap(map, dirname(resolve(path))));
 }
 
-function moduleReport({ signature, warnings }: CompiledKernel, python: string, map: string, path: string | undefined) {
+function moduleReport(
+  { signature }: CompiledKernel,
+  python: string,
+  map: string,
+  path: string | undefined,
+  diagnostics: readonly Diagnostic[],
+) {
   return {
     kernel: signature.name,
     ...(path !== undefined && { file: path }),
     python,
     map: JSON.parse(map) as object,
-    diagnostics: warnings,
+    diagnostics,
   };
 }

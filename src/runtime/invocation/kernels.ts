@@ -87,7 +87,7 @@ export async function compileAll(kernels: readonly Runnable[]): Promise<Compiled
   return compiled;
 }
 
-export function warn(kernels: readonly CompiledKernel[], streams: Streams): void {
+export function warn(kernels: readonly Pick<CompiledKernel, "warnings">[], streams: Streams): void {
   for (const { warnings } of kernels) for (const warning of warnings) streams.err(`${diagnosticText(warning)}\n`);
 }
 

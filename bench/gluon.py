@@ -1,0 +1,390 @@
+"""Warp-specialised kernels on a Hopper GPU: first whether they are right, then how long they take.
+
+    python gluon.py FOLDER --out FILE [--seconds 240] [--only NAME]
+
+FOLDER has the modules that bench/gluon.ts writes. Random products, in the folder random, are compared with
+their plain kernels, several at a time. Each config of each kernel is compared with PyTorch at
+several sizes, odd ones too, on outputs that were NaN before, and must give the same bits in each of three
+runs. Then the specialised kernel, the plain one and PyTorch take turns, and the medians count. All of it
+happens in a child process: where a kernel hangs, the child is ended after a deadline, and the result says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import queue
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+ROUNDS = 12
+#: Sizes M, N, K: whole tiles, odd rows, odd everything that the copy engine takes, fewer rows than a tile, short sums.
+SHAPES = [
+    (512, 512, 512),
+    (1000, 776, 328),
+    (129, 1032, 72),
+    (77, 264, 8),
+    (1, 8, 64),
+    (4096, 512, 1024),
+    (300, 2056, 4104),
+]
+#: What is timed: the module, M = N = K, and the dtype.
+TIMED = [
+    ("gemm", 8192, "float16"),
+    ("gemm", 8192, "bfloat16"),
+    ("gemm", 4096, "float16"),
+    ("gemm", 4096, "bfloat16"),
+    ("gemm_tma", 8192, "float16"),
+    ("gemm_persistent_tma", 8192, "float16"),
+    ("gemm_persistent_tma", 4096, "float16"),
+    ("linear_gelu", 4096, "bfloat16"),
+]
+
+
+def say(**row: Any) -> None:
+    print(json.dumps(row), flush=True)
+
+
+def load(path: Path) -> Any:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def tuner_of(module: Any) -> Any:
+    return next(value for name, value in vars(module).items() if name.endswith("_specialised_kernel"))
+
+
+class Problem:
+    """Inputs for one size, and what PyTorch computes of them."""
+
+    def __init__(self, name: str, shape: tuple[int, int, int], dtype: str) -> None:
+        import torch
+
+        (m, n, k), self.kind = shape, getattr(torch, dtype)
+        torch.manual_seed(m + n + k)
+
+        def make(*size: int) -> Any:
+            return torch.randn(*size, device="cuda", dtype=self.kind)
+
+        self.is_linear = name == "linear_gelu"
+        self.shape = (m, n)
+        if self.is_linear:
+            self.inputs = (make(m, k), make(n, k) / k**0.5, make(n))
+        else:
+            self.inputs = (make(m, k), make(k, n))
+
+    def reference(self, wide: bool) -> Any:
+        import torch
+
+        inputs = [x.float() for x in self.inputs] if wide else self.inputs
+        if self.is_linear:
+            return torch.nn.functional.gelu(torch.nn.functional.linear(*inputs))
+        return torch.matmul(*inputs)
+
+
+def compare(name: str, module: Any) -> None:
+    import torch
+
+    torch.backends.cuda.matmul.allow_tf32 = False
+    tuner = tuner_of(module)
+    configs = list(tuner.configs)
+    for index, config in enumerate(configs):
+        tuner.configs = [config]
+        tuner.cache.clear()
+        wrong: list[Any] = []
+        began = time.time()
+        for shape in SHAPES:
+            for dtype in ("float16", "bfloat16"):
+                problem = Problem(name, shape, dtype)
+                exact = problem.reference(wide=True)
+                own = (problem.reference(wide=False).float() - exact).abs().max().item()
+                out = torch.full(problem.shape, float("nan"), device="cuda", dtype=problem.kind)
+                assert module._is_specialised(*problem.inputs[:2], out), (shape, dtype)
+                module.kernel_fn(*problem.inputs, out=out)
+                off = (out.float() - exact).abs().max().item()
+                first = out.clone()
+                stable = True
+                for _ in range(2):
+                    out.fill_(float("nan"))
+                    module.kernel_fn(*problem.inputs, out=out)
+                    stable = stable and torch.equal(out, first)
+                step = exact.abs().max().item() * 2.0 ** (-10 if dtype == "float16" else -7)
+                if not (off <= max(2 * own, step)) or not stable:
+                    wrong.append([shape, dtype, off, own, stable])
+        spills = sorted({binary.n_spills for kept in tuner.fn.device_caches.values() for binary in kept[0].values()})
+        say(compared=name, config=index, constants=config.kwargs, cases=2 * len(SHAPES), wrong=wrong, spills=spills, seconds=round(time.time() - began, 1))
+    tuner.configs = configs
+    tuner.cache.clear()
+
+
+def timed(run: Any, flush: Any, calls: int = 12) -> float:
+    """Milliseconds of a call on the GPU, the median of several, each with an empty L2.
+
+    The GPU waits before each call until Python has queued it, so that the time has no launch in it.
+    """
+    import torch
+
+    marks = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(calls)]
+    for start, end in marks:
+        flush.zero_()
+        torch.cuda._sleep(1_000_000)
+        start.record()
+        run()
+        end.record()
+    torch.cuda.synchronize()
+    return statistics.median(start.elapsed_time(end) for start, end in marks)
+
+
+def measure(name: str, module: Any, size: int, dtype: str) -> None:
+    import torch
+    problem = Problem(name, (size, size, size), dtype)
+    out = torch.empty(problem.shape, device="cuda", dtype=problem.kind)
+    is_specialised = module._is_specialised
+
+    def plain() -> None:
+        module._is_specialised = lambda *_: False
+        module.kernel_fn(*problem.inputs, out=out)
+        module._is_specialised = is_specialised
+
+    tuner = tuner_of(module)
+    configs = list(tuner.configs)
+
+    def with_config(config: Any) -> None:
+        tuner.configs = [config]
+        module.kernel_fn(*problem.inputs, out=out)
+        tuner.configs = configs
+
+    rivals = {
+        **{f"config {i}": lambda config=config: with_config(config) for i, config in enumerate(configs)},
+        "specialised": lambda: module.kernel_fn(*problem.inputs, out=out),
+        "plain": plain,
+        "torch": lambda: problem.reference(wide=False),
+    }
+    if problem.is_linear:
+        fused = torch.compile(
+            lambda *given: torch.nn.functional.gelu(torch.nn.functional.linear(*given)), mode="max-autotune-no-cudagraphs"
+        )
+        try:
+            fused(*problem.inputs)
+            rivals["max-autotune"] = lambda: fused(*problem.inputs)
+        except Exception as error:  # noqa: BLE001
+            say(note=f"max-autotune: {type(error).__name__}")
+    for run in rivals.values():
+        run()
+    torch.cuda.synchronize()
+    flush = torch.empty(64 * 2**20, device="cuda", dtype=torch.int32)
+    times: dict[str, list[float]] = {rival: [] for rival in rivals}
+    for _ in range(ROUNDS):
+        for rival, run in rivals.items():
+            times[rival].append(timed(run, flush))
+    medians = {rival: statistics.median(each) for rival, each in times.items()}
+    flops = 2 * size**3
+    module.kernel_fn(*problem.inputs, out=out)
+    best = tuner.best_config
+    say(
+        timed=name, size=size, dtype=dtype, rounds=ROUNDS,
+        ms={rival: round(ms, 4) for rival, ms in medians.items()},
+        tflops={rival: round(flops / ms / 1e9, 1) for rival, ms in medians.items()},
+        of_torch=round(medians["torch"] / medians["specialised"], 3),
+        of_plain=round(medians["plain"] / medians["specialised"], 3),
+        config=best.kwargs,
+    )
+
+
+def compare_random(folder: Path, seed: int) -> dict[str, Any]:
+    """One random product, with one of its configs, at two sizes: specialised, again, and plain."""
+    import inspect
+
+    import torch
+
+    index = json.loads((folder / "index.json").read_text())
+    about = index[seed]
+    module = load(folder / f"{about['name']}.py")
+    tuner = tuner_of(module)
+    tuner.configs = [tuner.configs[seed % len(tuner.configs)]]
+    is_specialised = module._is_specialised
+    named = inspect.signature(module.kernel_fn).parameters.values()
+    outputs = [each.name for each in named if each.kind is each.KEYWORD_ONLY]
+    sizes = [(200, 264, 136), (456, 520, 328)] if seed % 2 else [(192, 256, 128), (400, 528, 336)]
+    found: dict[str, Any] = {**about, "equal": True, "wrong": []}
+    for m, n, k in sizes:
+        rows = m if "a.T" in about["words"] else m - 7
+        torch.manual_seed(seed)
+        inputs = module.get_inputs(M=rows, N=n, K=k)
+        module._is_specialised = lambda *_: False
+        made = module.kernel_fn(*inputs)
+        plain = made if isinstance(made, tuple) else (made,)
+        module._is_specialised = is_specialised
+        given = [torch.full_like(each, float("nan")) for each in plain]
+        # Whether the specialised kernel was launched.
+        took: list[bool] = []
+
+        def note(*tensors: Any, took: list[bool] = took) -> bool:
+            took.append(is_specialised(*tensors))
+            return took[-1]
+
+        module._is_specialised = note
+        module.kernel_fn(*inputs, **dict(zip(outputs, given)))
+        first = [each.clone() for each in given]
+        for each in given:
+            each.fill_(float("nan"))
+        module.kernel_fn(*inputs, **dict(zip(outputs, given)))
+        module._is_specialised = is_specialised
+        if took != [True, True]:
+            found["wrong"].append("the plain kernel was launched")
+        for again, once, other in zip(given, first, plain):
+            step = {torch.float16: 2.0**-9, torch.bfloat16: 2.0**-6, torch.float32: 2.0**-14}[other.dtype]
+            allowed = step * (other.float().abs() + 0.02 * other.float().abs().max())
+            off = (once.float() - other.float()).abs()
+            found["equal"] = found["equal"] and torch.equal(once, other)
+            if not torch.equal(again, once):
+                found["wrong"].append(f"{rows}x{n}x{k}: two runs differ")
+            if not bool((off <= allowed).all()):
+                found["wrong"].append(f"{rows}x{n}x{k}: off by {off.max().item()}")
+    return found
+
+
+def work_random(folder: Path, first: int, step: int, deadline: float) -> None:
+    for seed in range(first, len(json.loads((folder / "index.json").read_text())), step):
+        if time.time() > deadline:
+            break
+        print(f"#{seed}", flush=True)
+        try:
+            say(**compare_random(folder, seed))
+        except Exception as error:  # noqa: BLE001
+            say(name=f"#{seed}", wrong=[f"{type(error).__name__}: {error}"[-400:]], equal=False)
+            if "CUDA" in str(error):
+                sys.exit(3)
+
+
+def every_random(folder: Path, seconds: float, processes: int = 14) -> dict[str, Any]:
+    """All random products, each process with its share; one that is not done in time hangs, or is too slow."""
+    deadline = time.time() + seconds
+    command = [sys.executable, __file__, str(folder), "--random"]
+    children = [
+        subprocess.Popen([*command, str(i), str(processes), str(deadline)], stdout=subprocess.PIPE, text=True)
+        for i in range(processes)
+    ]
+    rows, faults = [], []
+    for child in children:
+        try:
+            text, _ = child.communicate(timeout=max(1, deadline + 45 - time.time()))
+        except subprocess.TimeoutExpired:
+            child.kill()
+            text, _ = child.communicate()
+            faults.append(f"hung at {[line for line in text.splitlines() if line.startswith('#')][-1:]}")
+        else:
+            if child.returncode:
+                faults.append(f"ended with {child.returncode}")
+        rows += [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+    return {
+        "random": len(rows),
+        "equal": sum(row["equal"] for row in rows),
+        "wrong": [row for row in rows if row["wrong"]],
+        "faults": faults,
+    }
+
+
+def steps(folder: Path, only: str) -> list[tuple[str, ...]]:
+    names = sorted(path.stem for path in folder.glob("*.py"))
+    every = [("compare", name) for name in names] + [("measure", *map(str, each)) for each in TIMED if each[0] in names]
+    return [step for step in every if only in step[1]]
+
+
+def work(folder: Path, only: str, start: int, deadline: float) -> None:
+    modules: dict[str, Any] = {}
+    for index, step in enumerate(steps(folder, only)):
+        if index < start:
+            continue
+        if time.time() > deadline:
+            say(skipped=step)
+            continue
+        print(f"#{index}", flush=True)
+        name = step[1]
+        try:
+            modules[name] = modules.get(name) or load(folder / f"{name}.py")
+            if step[0] == "compare":
+                compare(name, modules[name])
+            else:
+                measure(name, modules[name], int(step[2]), step[3])
+        except Exception as error:  # noqa: BLE001
+            say(failed=step, error=f"{type(error).__name__}: {error}"[-1500:])
+            sys.exit(3)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--seconds", type=float, default=240)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--work", nargs=2, type=float)
+    parser.add_argument("--random", nargs=3, type=float)
+    given = parser.parse_args()
+    if given.random:
+        return work_random(given.folder, int(given.random[0]), int(given.random[1]), given.random[2])
+    if given.work:
+        return work(given.folder, given.only, int(given.work[0]), given.work[1])
+    deadline = time.time() + given.seconds
+    start, rows = 0, []
+    if (given.folder / "random").exists():
+        rows.append(every_random(given.folder / "random", given.seconds / 2))
+        print(json.dumps(rows[-1]), flush=True)
+    total = len(steps(given.folder, given.only))
+    while start < total and time.time() < deadline:
+        child = subprocess.Popen(
+            [sys.executable, __file__, str(given.folder), "--only", given.only, "--work", str(start), str(deadline)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        lines: queue.Queue[str | None] = queue.Queue()
+
+        def read(child: Any = child, lines: Any = lines) -> None:
+            for line in child.stdout:
+                lines.put(line)
+            lines.put(None)
+
+        threading.Thread(target=read, daemon=True).start()
+        at = start
+        fault = None
+        while True:
+            try:
+                line = lines.get(timeout=75)
+            except queue.Empty:
+                child.kill()
+                fault = "no answer in 75 s"
+                break
+            if line is None:
+                code = child.wait()
+                fault = f"ended with {code}" if code else None
+                break
+            if line.startswith("#"):
+                at = int(line[1:])
+            elif line.startswith("{"):
+                print(line, end="", flush=True)
+                rows.append(json.loads(line))
+        if fault is None:
+            break
+        rows.append({"step": steps(given.folder, given.only)[at], "fault": fault})
+        print(json.dumps(rows[-1]), flush=True)
+        start = at + 1
+    if given.out:
+        import torch
+        import triton
+
+        about = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "triton": triton.__version__}
+        given.out.write_text(json.dumps({**about, "rows": rows}, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+/**
+ * Times warp-specialised kernels beside the plain ones and PyTorch on this machine's GPU, and first compares them:
+ * `npm run bench:gluon -- --out gluon-h200.json`, a file in bench/results. For a machine without Node, `--prepare FOLDER`
+ * only writes the modules, which `python bench/gluon.py FOLDER --out FILE` times there.
+ */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { build } from "tilescript";
+import { gemm } from "../examples/gemm.js";
+import { gemmPersistentTma } from "../examples/gemm-persistent-tma.js";
+import { gemmTma } from "../examples/gemm-tma.js";
+import { linearGelu } from "../examples/linear-gelu.js";
+import { randomProduct } from "../tests/kernels/random/random-products.js";
+import { resultFile, runOnModules } from "./in-python.js";
+
+const { values: given } = parseArgs({
+  options: { out: { type: "string", default: "gluon.json" }, prepare: { type: "string" } },
+});
+
+async function emitInto(folder: string): Promise<void> {
+  mkdirSync(folder, { recursive: true });
+  for (const example of [gemm, gemmTma, gemmPersistentTma, linearGelu]) {
+    const kernel = await build(example);
+    writeFileSync(join(folder, kernel.file), kernel.emit({ specialise: "always" }).python);
+  }
+  const random = join(folder, "random");
+  mkdirSync(random, { recursive: true });
+  const products = Array.from({ length: 320 }, (_, seed) => randomProduct(seed));
+  for (const { name, kernel } of products)
+    writeFileSync(join(random, `${name}.py`), (await build(kernel)).emit({ specialise: "always" }).python);
+  const index = products.map(({ name, dtype, words }) => ({ name, dtype, words }));
+  writeFileSync(join(random, "index.json"), `${JSON.stringify(index)}\n`);
+}
+
+if (given.prepare === undefined)
+  process.exitCode = await runOnModules("gluon.py", emitInto, ["--out", resultFile(given.out)]);
+else await emitInto(given.prepare);

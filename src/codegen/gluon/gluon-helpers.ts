@@ -1,0 +1,136 @@
+/** What a module with a warp-specialised kernel has besides: imports, and the functions that its parts share. */
+import type { Block, FromImport, FunctionDef, Statement } from "../python/py.js";
+import * as py from "../python/py-build.js";
+
+/** The copies of blocks, which Triton 3.6 and 3.9 name differently. */
+export const LOAD_BLOCK = "_load_block";
+const STORE_BLOCK = "_store_block";
+/** Writes a tile of a consumer in pieces. */
+export const WRITE_PIECES = "_write_pieces";
+const PIECES_OF = "_pieces_of";
+export const DESCRIBED = "_described";
+export const IS_SPECIALISED = "_is_specialised";
+export const SET_BLOCK = "_set_block";
+export const GLUON_DESCRIPTOR = "_GluonDescriptor";
+
+const HOPPER = "triton.experimental.gluon.language.nvidia.hopper";
+
+export const gluonImports: readonly FromImport[] = [
+  { kind: "fromImport", module: "triton.experimental", names: [{ name: "gluon" }] },
+  { kind: "fromImport", module: "triton.experimental.gluon", names: [{ name: "language", as: "gl" }] },
+  {
+    kind: "fromImport",
+    module: HOPPER,
+    names: ["fence_async_shared", "mbarrier", "tma", "warpgroup_mma", "warpgroup_mma_wait"].map((name) => ({ name })),
+  },
+  {
+    kind: "fromImport",
+    module: "triton.experimental.gluon.nvidia.hopper",
+    names: [{ name: "TensorDescriptor", as: GLUON_DESCRIPTOR }],
+  },
+];
+
+/** `tma.async_load`, or what Triton 3.6 calls it. */
+const copyOf = (target: string, now: string, before: string): Statement =>
+  py.assign(
+    py.name(target),
+    py.conditional(
+      py.dotted(`tma.${now}`),
+      py.call("hasattr", py.name("tma"), py.string(now)),
+      py.dotted(`tma.${before}`),
+    ),
+  );
+
+export const copyNames: Block = [
+  py.comment("Triton 3.6 has other names for what the copy engine does."),
+  copyOf(LOAD_BLOCK, "async_load", "async_copy_global_to_shared"),
+  copyOf(STORE_BLOCK, "async_store", "async_copy_shared_to_global"),
+];
+
+function gluonFunction(name: string, params: string, docstring: string, text: string): FunctionDef {
+  return {
+    kind: "function",
+    name,
+    decorators: [py.dotted("gluon.jit")],
+    params: params.split(" ").map((each) => {
+      const [id = "", annotation] = each.split(":");
+      return { name: id, ...(annotation !== undefined && { annotation: py.dotted(annotation) }) };
+    }),
+    docstring,
+    body: [{ kind: "verbatim", text }],
+  };
+}
+
+export const deviceHelpers: readonly FunctionDef[] = [
+  gluonFunction(
+    PIECES_OF,
+    "tile count:gl.constexpr",
+    "The tile's columns in so many pieces, from left to right.",
+    `if count == 1:
+    return (tile,)
+else:
+    halves = tile.reshape([tile.shape[0], 2, tile.shape[1] // 2])
+    left, right = halves.permute(0, 2, 1).split()
+    return ${PIECES_OF}(left, count // 2) + ${PIECES_OF}(right, count // 2)`,
+  ),
+  gluonFunction(
+    WRITE_PIECES,
+    "tile desc start blocks part:gl.constexpr count:gl.constexpr depth:gl.constexpr",
+    "Writes a tile in pieces, each by way of one of depth blocks of shared memory.",
+    `pieces = ${PIECES_OF}(tile, count)
+for i in gl.static_range(count):
+    block = blocks.index(part * depth + i % depth)
+    tma.store_wait(depth - 1)
+    block.store(pieces[i])
+    fence_async_shared()
+    columns = start[1] + i * (tile.shape[1] // count)
+    ${STORE_BLOCK}(desc, [start[0], columns], block)`,
+  ),
+];
+
+function hostFunction(name: string, params: string, docstring: string, text: string): FunctionDef {
+  return {
+    kind: "function",
+    name,
+    decorators: [],
+    params: params.split(" ").map((each) => ({ name: each })),
+    docstring,
+    body: [{ kind: "verbatim", text }],
+  };
+}
+
+export const hostHelpers: readonly FunctionDef[] = [
+  hostFunction(
+    IS_SPECIALISED,
+    "*tensors",
+    "Whether the GPU and the layouts of the tensors suit the warp-specialised kernel.",
+    `if _INTERPRETED or torch.compiler.is_compiling() or torch.version.hip:
+    return False
+if torch.cuda.get_device_capability() != (9, 0):
+    return False
+return all(
+    x.stride(1) == 1
+    and x.stride(0) * x.element_size() % 16 == 0
+    and 0 < x.stride(0) * x.element_size() < 2**40
+    and x.data_ptr() % 16 == 0
+    and x.numel() > 0
+    for x in tensors
+)`,
+  ),
+  hostFunction(
+    DESCRIBED,
+    "tensor",
+    "A descriptor of the tensor, whose block the config sets.",
+    `size = tensor.element_size()
+layout = gl.NVMMASharedLayout(0, 8 * size, rank=2)
+return ${GLUON_DESCRIPTOR}.from_tensor(tensor, [1, 16 // size], layout)`,
+  ),
+  hostFunction(
+    SET_BLOCK,
+    "desc block",
+    "Gives a descriptor the block of the config that is to run.",
+    `dtype = getattr(gl, str(desc.base.dtype).removeprefix("torch."))
+desc.block_shape = block
+desc.layout = gl.NVMMASharedLayout.get_default_for(block, dtype)`,
+  ),
+];

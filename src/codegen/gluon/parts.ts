@@ -1,0 +1,361 @@
+/**
+ * The parts of a warp-specialised kernel as programs of their own: the author's statements that each needs, with the steps
+ * of its pipeline in between.
+ */
+import {
+  type Argument,
+  type Block,
+  isList,
+  isValue,
+  type KernelIR,
+  type LetStatement,
+  type OpStatement,
+  type ReadStatement,
+  type Statement,
+  type Value,
+  type Variable,
+} from "../../ir/nodes.js";
+import { storedValue } from "../../specialise/gemm-form.js";
+import type { BlockIndex } from "../../specialise/block-index.js";
+import { gemmPipeline, type Step } from "../../specialise/pipeline.js";
+import { consumed, produced, type Specialised } from "../../specialise/specialise.js";
+import { constexprType } from "../../types/types.js";
+import type { Built } from "../body/spelling.js";
+import type { Expression } from "../python/py.js";
+import * as py from "../python/py-build.js";
+import { LOAD_BLOCK, WRITE_PIECES } from "./gluon-helpers.js";
+import type { PartNames } from "./part-names.js";
+import { type Build, INTEGER, PartWriter } from "./part-writer.js";
+
+/** A part's program, and the expressions of the ops that are its own. */
+export interface Part {
+  readonly block: Block;
+  readonly built: Built;
+}
+
+export function producerPart(ir: KernelIR, specialised: Specialised, names: PartNames): Part {
+  return new PartBuilder(ir, specialised, names).build(gemmPipeline.producer);
+}
+
+export function consumerPart(ir: KernelIR, specialised: Specialised, names: PartNames): Part {
+  return new PartBuilder(ir, specialised, names).build(gemmPipeline.consumer);
+}
+
+class PartBuilder extends PartWriter {
+  readonly #count: Variable;
+  readonly #slot: Variable;
+  /** The author's statements that the part computes. */
+  #needed: ReadonlySet<Statement> = new Set();
+
+  constructor(
+    readonly ir: KernelIR,
+    readonly specialised: Specialised,
+    readonly names: PartNames,
+  ) {
+    super(specialised.form.accumulator.variable.scope);
+    this.#count = this.variable("turn");
+    this.#slot = this.variable("slot");
+  }
+
+  build(steps: readonly Step[]): Part {
+    this.#needed = new Set(isConsumer(steps) ? consumed(this.specialised) : produced(this.specialised));
+    const block = this.block(() => {
+      this.let(this.#count, { kind: "literal", value: 0 });
+      this.#appendNeeded(this.specialised.first);
+      this.#steps(steps);
+    });
+    return { block, built: this.built };
+  }
+
+  #steps(steps: readonly Step[]): void {
+    for (const step of steps) this.#step(step);
+  }
+
+  #step(step: Step): void {
+    switch (step.kind) {
+      case "tiles":
+        return this.#tiles(step.body);
+      case "turns":
+        return this.#turn(step.body);
+      case "epilogue":
+        return this.#epilogue();
+      case "wait":
+        return this.#wait(step);
+      case "expect":
+        return this.do(
+          (slot) => py.call("mbarrier.expect", this.#barrier("filled", slot!), this.#bytes()),
+          this.read(this.#slot),
+        );
+      case "copy":
+        return this.#copy(step.operand);
+      case "multiply":
+        return this.#multiply();
+      case "settle":
+        return this.#sum((sum) =>
+          py.call("warpgroup_mma_wait", py.number(String(step.running)), py.keyword("deps", py.tuple(sum!))),
+        );
+      case "release":
+        return this.#release(step);
+      case "advance":
+        return this.write(
+          this.#count,
+          this.value(INTEGER, (count) => py.binary(count!, "+", py.number("1")), this.read(this.#count)),
+        );
+      case "drain":
+        return this.do(() => py.call("tma.store_wait", py.number("0")));
+      case "stage":
+      case "fence":
+      case "send":
+        throw new Error(`${step.kind} stands in the epilogue`);
+      default:
+        return step satisfies never;
+    }
+  }
+
+  // ---- loops --------------------------------------------------------------------------------------------------------
+
+  #tiles(body: readonly Step[]): void {
+    const { form, tile } = this.specialised;
+    const inner = (): void => {
+      this.#appendNeeded(tile.filter((statement) => !this.#isProgram(statement)));
+      if (isConsumer(body)) this.#start(form.accumulator);
+      this.#steps(body);
+    };
+    if (form.tiles) return this.append({ ...form.tiles, options: {}, body: this.block(inner) });
+    this.append(...this.ir.grid.block.statements);
+    const { yields } = this.ir.grid.block;
+    const end = this.value(
+      INTEGER,
+      (...sizes) => sizes.reduce((product, size) => py.binary(product, "*", size)),
+      ...yields,
+    );
+    const start = this.value(INTEGER, () => py.call("tl.program_id", py.number("0")));
+    const step = this.value(INTEGER, () => py.call("tl.num_programs", py.number("0")));
+    const programs = this.specialised.tile.filter((statement) => this.#isProgram(statement));
+    const [only] = programs;
+    // The author's name of the program's number is that of the tile.
+    const index = yields.length === 1 && programs.length === 1 ? only!.results[0]! : this.fresh(INTEGER);
+    const block = this.block(() => {
+      for (const program of programs) if (program.results[0] !== index) this.#program(program, index);
+      inner();
+    });
+    this.append({ kind: "for", index, start, end, step, options: {}, unrolled: false, body: block, at: only?.at });
+  }
+
+  #isProgram({ op }: OpStatement): boolean {
+    return !this.specialised.form.tiles && op.facts.asks === "program";
+  }
+
+  /** A program's number on an axis of the grid, the first of which counts fastest. */
+  #program(statement: OpStatement, index: Value): void {
+    const { yields } = this.ir.grid.block;
+    const [given] = statement.operands;
+    const axis = given && "value" in given ? Number(given.value) : 0;
+    const build = (tile: Expression, ...sizes: readonly Expression[]): Expression => {
+      const before = sizes.slice(0, axis);
+      const inner =
+        before.length === 0
+          ? tile
+          : py.binary(
+              tile,
+              "//",
+              before.reduce((x, y) => py.binary(x, "*", y)),
+            );
+      return axis === yields.length - 1 ? inner : py.binary(inner, "%", sizes[axis] ?? py.number("1"));
+    };
+    const op = this.op("pure", build as Build, yields.length + 1);
+    this.append({ ...statement, op, operands: [index, ...yields], options: {} });
+  }
+
+  #turn(body: readonly Step[]): void {
+    const { form, turn } = this.specialised;
+    const block = this.block(() => {
+      this.#appendNeeded(turn);
+      const slot = this.value(INTEGER, (count) => py.binary(count!, "%", this.names.stages), this.read(this.#count));
+      this.let(this.#slot, slot);
+      this.#steps(body);
+    });
+    this.append({ ...form.turns, options: {}, body: block });
+  }
+
+  // ---- steps --------------------------------------------------------------------------------------------------------
+
+  #wait({ barrier, before }: Extract<Step, { kind: "wait" }>): void {
+    this.do(
+      (slot, count) => {
+        const parity = py.binary(py.binary(count!, "//", this.names.stages), "&", py.number("1"));
+        const waited = before ? py.binary(parity, "^", py.number("1")) : parity;
+        return py.call("mbarrier.wait", this.#barrier(barrier, slot!), waited);
+      },
+      this.read(this.#slot),
+      this.read(this.#count),
+    );
+  }
+
+  #barrier(barrier: "filled" | "emptied", slot: Expression): Expression {
+    return py.call(py.attribute(this.names[barrier], "index"), slot);
+  }
+
+  #bytes(): Expression {
+    const bytes = (operand: 0 | 1) =>
+      py.attribute(py.attribute(this.names.operands[operand]!.descriptor, "block_type"), "nbytes");
+    return py.binary(py.binary(this.names.consumers, "*", bytes(0)), "+", bytes(1));
+  }
+
+  /** The rows' operand comes in a block for each consumer. */
+  #copy(operand: 0 | 1): void {
+    const { block, swapped } = this.specialised.form.operands[operand];
+    const { descriptor, blocks } = this.names.operands[operand]!;
+    const own = swapped ? 1 : 0;
+    const copy = (part: Value | undefined): void => {
+      const starts = block.axes.map((axis) => this.#startOf(axis));
+      this.do(
+        (...given) => {
+          const [first, second, slot, index] = given as [Expression, Expression, Expression, Expression | undefined];
+          const at = [first, second].map((start, axis) =>
+            index && axis === own ? this.#rowsFrom(start, index) : start,
+          );
+          const to = index ? py.binary(py.binary(slot, "*", this.names.consumers), "+", index) : slot;
+          const into = py.call(py.attribute(blocks, "index"), to);
+          return py.call(LOAD_BLOCK, descriptor, py.list(...at), this.#barrier("filled", slot), into);
+        },
+        ...starts,
+        this.read(this.#slot),
+        ...(part ? [part] : []),
+      );
+    };
+    if (operand === 1) return copy(undefined);
+    const part = this.fresh(INTEGER);
+    const body = this.block(() => copy(part));
+    const end = this.value(INTEGER, () => this.names.consumers);
+    const zero: Argument = { kind: "literal", value: 0 };
+    const one: Argument = { kind: "literal", value: 1 };
+    this.append({
+      kind: "for",
+      index: part,
+      start: zero,
+      end,
+      step: one,
+      options: {},
+      unrolled: true,
+      body,
+      at: undefined,
+    });
+  }
+
+  /** The first row of a consumer: `start + part * (BLOCK_M // CONSUMERS)`. */
+  #rowsFrom(start: Expression, part: Expression): Expression {
+    return py.binary(start, "+", py.binary(part, "*", this.#rows()));
+  }
+
+  #rows(): Expression {
+    return py.binary(this.names.rows, "//", this.names.consumers);
+  }
+
+  #multiply(): void {
+    const { operands } = this.specialised.form;
+    this.#sum((sum, slot) => {
+      const own = py.binary(py.binary(slot!, "*", this.names.consumers), "+", this.names.part);
+      const [a, b] = operands.map(({ swapped }, i) => {
+        const block = py.call(py.attribute(this.names.operands[i]!.blocks, "index"), i === 0 ? own : slot!);
+        return swapped ? py.call(py.attribute(block, "permute"), py.tuple(py.number("1"), py.number("0"))) : block;
+      });
+      return py.call("warpgroup_mma", a!, b!, sum!, py.keyword("is_async", py.boolean(true)));
+    }, this.read(this.#slot));
+  }
+
+  #release({ ago, when }: Extract<Step, { kind: "release" }>): void {
+    const { form } = this.specialised;
+    const { start, end, index } = form.turns;
+    this.do(
+      (count, ...bounds) => {
+        const before = py.binary(py.binary(count!, "+", this.names.stages), "-", py.number(String(ago)));
+        const slot = py.binary(before, "%", this.names.stages);
+        const does =
+          when === "later" ? py.compare(bounds[0]!, [">", bounds[1]!]) : py.compare(bounds[0]!, ["<", bounds[1]!]);
+        return py.call("mbarrier.arrive", this.#barrier("emptied", slot), py.keyword("pred", does));
+      },
+      this.read(this.#count),
+      ...(when === "later" ? [index, start] : [start, end]),
+    );
+  }
+
+  /** The author's first sum, in the layout of the products. */
+  #start(accumulator: LetStatement): void {
+    const initial = this.value(
+      accumulator.variable.type,
+      (first) => py.call("gl.set_auto_layout", first!, this.names.layout),
+      accumulator.initial,
+    );
+    this.append({ ...accumulator, initial });
+  }
+
+  #sum(build: Build, ...operands: readonly Argument[]): void {
+    const { variable } = this.specialised.form.accumulator;
+    this.write(variable, this.value(variable.type, build, this.read(variable), ...operands));
+  }
+
+  #epilogue(): void {
+    const { epilogue, stores } = this.specialised;
+    for (const statement of epilogue) {
+      const store = stores.get(statement);
+      if (store !== undefined) this.#storePieces(statement as OpStatement, store);
+      else this.#appendNeeded([statement]);
+    }
+  }
+
+  #storePieces(statement: OpStatement, place: number): void {
+    const { axes, tensor } = this.specialised.form.stores[place]!;
+    const { descriptor, blocks } = this.names.outputs.get(tensor)!;
+    const build: Build = (value, row, column) => {
+      const at = py.list(this.#rowsFrom(row!, this.names.part), column!);
+      return py.call(
+        WRITE_PIECES,
+        value!,
+        descriptor,
+        at,
+        blocks,
+        this.names.part,
+        this.names.pieces,
+        this.names.depth,
+      );
+    };
+    const operands = [storedValue(statement)!, ...axes.map((axis) => this.#startOf(axis))];
+    this.append({ ...statement, op: this.op("write", build, operands.length), operands, options: {} });
+  }
+
+  /** A statement of the author's on the rows of one consumer. */
+  #inRows(statement: OpStatement): OpStatement {
+    const { op, operands } = statement;
+    const [rows] = this.specialised.form.shape;
+    const isRows = (argument: Argument | undefined) =>
+      isValue(argument) && argument.type.kind === "constexpr" && argument.type.text === rows;
+    if (isRows(op.facts.countsTo?.(operands))) {
+      const build = () => this.#rowsFrom(py.call("tl.arange", py.number("0"), this.#rows()), this.names.part);
+      return { ...statement, op: this.op("pure", build, 0), operands: [] };
+    }
+    const kinds = Object.values(op.operands);
+    const own = (dim: Argument) => (isRows(dim) ? this.value(constexprType("int", "rows"), () => this.#rows()) : dim);
+    const shaped = operands.map((operand, i) =>
+      kinds[i]?.startsWith("shape") && operand && isList(operand) ? operand.map(own) : operand,
+    );
+    return { ...statement, operands: shaped };
+  }
+
+  // ---- statements ---------------------------------------------------------------------------------------------------
+
+  #appendNeeded(statements: readonly (OpStatement | ReadStatement)[]): void {
+    for (const statement of statements)
+      if (this.#needed.has(statement)) this.append(statement.kind === "op" ? this.#inRows(statement) : statement);
+  }
+
+  #startOf({ starts }: BlockIndex): Argument {
+    if (starts.length === 1) return starts[0]!;
+    if (starts.length === 0) return { kind: "literal", value: 0 };
+    return this.value(INTEGER, (...parts) => parts.reduce((sum, part) => py.binary(sum, "+", part)), ...starts);
+  }
+}
+
+function isConsumer(steps: readonly Step[]): boolean {
+  return steps.some((step) => step.kind === "epilogue" || ("body" in step && isConsumer(step.body)));
+}

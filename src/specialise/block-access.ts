@@ -1,0 +1,111 @@
+/** Loads and stores of rectangular blocks of a tensor, which a GPU's copy engine (TMA) can move. */
+import {
+  type Argument,
+  isList,
+  isLiteral,
+  isValue,
+  type KernelIR,
+  operandNamed,
+  type OpStatement,
+  paramsOf,
+  type Statement,
+  type TensorParam,
+  type Value,
+} from "../ir/nodes.js";
+import { type BlockIndex, blockIndexOf } from "./block-index.js";
+import { unsuited } from "./unsuited.js";
+
+export interface BlockAccess {
+  readonly tensor: TensorParam;
+  /** Where the block lies, an index for each axis of the tensor. */
+  readonly axes: readonly BlockIndex[];
+  /** Whether the tile has the tensor's axes the other way round. */
+  readonly swapped: boolean;
+  readonly statement: OpStatement;
+}
+
+type Made = ReadonlyMap<Value, Statement>;
+
+/**
+ * The block that a load reads or a store writes, of a view or of a descriptor.
+ *
+ * @throws Unsuited where it is no block of two axes that the copy engine can move.
+ */
+export function blockAccess(statement: OpStatement, ir: KernelIR, made: Made): BlockAccess {
+  const { op, at } = statement;
+  const reach = op.proof.reaches;
+  const address = operandNamed(statement, reach?.address);
+  if (!reach || reach.rows || !isValue(address)) unsuited("it accesses memory other than in blocks", at);
+  const given = Object.keys(statement.options);
+  if (given.length > 0) unsuited(`the copy engine takes no ${given.join(" and no ")}`, at);
+  const { kind } = address.type;
+  if (kind !== "view" && kind !== "descriptor")
+    return unsuited("it accesses memory by pointers; index the tensor with .at(rows, columns)", at);
+  const block =
+    kind === "view" ? ofView(statement, made.get(address), ir, made) : ofDescriptor(statement, address, ir, made);
+  for (const start of block.axes.flatMap(({ starts }) => starts))
+    if (isValue(start) && start.type.kind === "tile" && start.type.dtype !== "int32")
+      unsuited("the copy engine counts in int32, and where its block lies is of another dtype", at);
+  return block;
+}
+
+function ofView(statement: OpStatement, view: Statement | undefined, ir: KernelIR, made: Made): BlockAccess {
+  const { at } = statement;
+  if (view?.kind !== "op" || view.op.lowering?.view !== "grid") return unsuited("its view is no rectangle", at);
+  const [of, indices] = view.operands;
+  const { tensor, order } = tensorOf(of, ir, made);
+  if (!tensor || !isList(indices ?? [])) return unsuited("its view is of no parameter", at);
+  const axes = (indices as readonly Argument[]).map((index) => blockIndexOf(index, made));
+  if (axes.length !== 2 || !isComplete(axes))
+    return unsuited(
+      "its lanes do not count up from a scalar on two axes, as pid * BLOCK + tl.arange(0, BLOCK) does",
+      at,
+    );
+  return { tensor, axes: order.map((axis) => axes[axis]!), swapped: order[0] === 1, statement };
+}
+
+function isComplete(axes: readonly (BlockIndex | undefined)[]): axes is readonly BlockIndex[] {
+  return axes.every((axis) => axis !== undefined);
+}
+
+/** The parameter, with the place among the indices of each of its axes. */
+function tensorOf(
+  of: Argument | undefined,
+  ir: KernelIR,
+  made: Made,
+): { readonly tensor?: TensorParam | undefined; readonly order: readonly number[] } {
+  const statement = isValue(of) ? made.get(of) : undefined;
+  if (statement?.kind === "op" && statement.op.lowering?.permutes) {
+    const inner = tensorOf(statement.operands[0], ir, made);
+    const order = statement.op.lowering.permutes(statement.operands, inner.order.length);
+    return { ...inner, order: inner.order.map((axis) => order.indexOf(axis)) };
+  }
+  const tensor = paramsOf(ir, "tensor").find(({ value }) => value === of);
+  return { tensor, order: tensor ? [...tensor.dims.keys()] : [] };
+}
+
+function ofDescriptor(statement: OpStatement, address: Value, ir: KernelIR, made: Made): BlockAccess {
+  const { at, op } = statement;
+  const offsets = operandNamed(statement, op.proof.reaches?.offsets);
+  const { tensor, block } = describedBy(address, ir, made);
+  if (!tensor || !block) return unsuited("its descriptor is of no whole parameter", at);
+  if (tensor.padding === "nan") return unsuited("its descriptor pads with NaN", at);
+  if (!isList(offsets ?? [])) return unsuited("it has no offsets", at);
+  const starts = offsets as readonly Argument[];
+  if (starts.length !== 2) return unsuited("its block has other than two axes", at);
+  const axes = starts.map((start, i): BlockIndex => ({ starts: isZero(start) ? [] : [start], extent: block[i]! }));
+  return { tensor, axes, swapped: false, statement };
+}
+
+const isZero = (start: Argument): boolean => isLiteral(start) && start.value === 0;
+
+function describedBy(address: Value, ir: KernelIR, made: Made) {
+  const tensors = paramsOf(ir, "tensor");
+  const own = tensors.find((param) => param.block && (param.value === address || param.pointer === address));
+  if (own) return { tensor: own, block: own.block };
+  const statement = made.get(address);
+  if (statement?.kind !== "op" || !statement.op.lowering?.describes) return {};
+  const [base, shape, , block] = statement.operands;
+  if (shape !== undefined || Object.keys(statement.options).length > 0 || !isList(block ?? [])) return {};
+  return { tensor: tensors.find((param) => param.value === base), block: block as readonly Argument[] };
+}

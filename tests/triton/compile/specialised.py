@@ -1,0 +1,110 @@
+"""Compiles the warp-specialised kernels of modules for sm_90, on a machine that need not have a GPU.
+
+    python specialised.py IN OUT
+
+IN has a JSON line for each module: its text, the places of the configs to compile, a dtype, and the dtypes of
+tensors that have another. torch is not needed: only what compiles is taken from a module, and not its wrapper.
+"""
+
+import ast
+import importlib.util
+import json
+import os
+import sys
+import tempfile
+from types import SimpleNamespace
+
+import triton
+from tilescript_worker.resources import resources
+from triton.backends.compiler import GPUTarget
+from triton.experimental.gluon._runtime import GluonASTSource
+
+SHORT = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32"}
+
+
+def device_part(text):
+    """The module's imports and functions for the GPU, without what needs torch."""
+
+    def is_wanted(node):
+        if isinstance(node, ast.Import):
+            return all(name.name != "torch" for name in node.names)
+        if isinstance(node, ast.ImportFrom):
+            return True
+        if isinstance(node, ast.Assign):
+            return node.targets[0].id in ("_load_block", "_store_block")
+        if isinstance(node, ast.FunctionDef):
+            decorators = [ast.unparse(each) for each in node.decorator_list]
+            return "gluon.jit" in decorators or node.name in ("_set_block", "_set_specialised_blocks")
+        return False
+
+    lines = text.splitlines(keepends=True)
+    parts = []
+    for node in ast.parse(text).body:
+        if is_wanted(node):
+            first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", []))])
+            parts.append("".join(lines[first - 1 : node.end_lineno]))
+    return "\n\n".join(parts) + "\n"
+
+
+def load(folder, index, text):
+    path = os.path.join(folder, f"module_{index}.py")
+    with open(path, "w") as file:
+        file.write(device_part(text))
+    spec = importlib.util.spec_from_file_location(f"module_{index}", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def compile_config(tuner, config, dtype, others):
+    function = tuner.fn
+    dtypes = {name: others.get(name.removesuffix("_desc"), dtype) for name in function.arg_names}
+    # What the hook asks of a tensor is its dtype.
+    described = {
+        name: SimpleNamespace(base=SimpleNamespace(dtype=f"torch.{dtypes[name]}"))
+        for name in function.arg_names
+        if name.endswith("_desc")
+    }
+    config.pre_hook({**described, **config.kwargs})
+
+    def type_of(name):
+        if name in config.kwargs:
+            return "constexpr"
+        if name in described:
+            desc = described[name]
+            return f"tensordesc<{SHORT[dtypes[name]]}{desc.block_shape},{desc.layout!r}>"
+        return f"*{SHORT[dtype]}" if name.endswith("_ptr") else "i32"
+
+    signature = {name: type_of(name) for name in function.arg_names}
+    aligned = {
+        (i,): [["tt.divisibility", 16]]
+        for i, name in enumerate(function.arg_names)
+        if signature[name] == "i32" or name.endswith("_ptr")
+    }
+    source = GluonASTSource(function, signature, constexprs=dict(config.kwargs), attrs=aligned)
+    kernel = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": config.num_warps})
+    return {**resources(kernel), "products": kernel.asm["ptx"].count("wgmma.mma_async")}
+
+
+def main():
+    answers = []
+    with open(sys.argv[1]) as file, tempfile.TemporaryDirectory() as folder:
+        for index, line in enumerate(file):
+            asked = json.loads(line)
+            module = load(folder, index, asked["text"])
+            tuner = next(value for name, value in vars(module).items() if name.endswith("_specialised_kernel"))
+            for place in asked["configs"]:
+                config = tuner.configs[place % len(tuner.configs)]
+                answer = {"name": asked["name"], "config": config.kwargs, "triton": triton.__version__}
+                try:
+                    answer.update(compile_config(tuner, config, asked["dtype"], asked["others"]))
+                except Exception as error:
+                    answer["error"] = f"{type(error).__name__}: {error}"[-800:]
+                answers.append(answer)
+    with open(sys.argv[2], "w") as file:
+        json.dump(answers, file)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+/** Modules with a warp-specialised kernel: their Python, and that the plain kernel is what it is without. */
+import { PositionEncoding, Workspace } from "@astral-sh/ruff-wasm-nodejs";
+import { describe, expect, test } from "vitest";
+import { build } from "tilescript";
+import { attention } from "../../../../examples/flash-attention.js";
+import { gemmPersistentTma } from "../../../../examples/gemm-persistent-tma.js";
+import { gemmTma } from "../../../../examples/gemm-tma.js";
+import { gemm } from "../../../../examples/gemm.js";
+import { linearGelu } from "../../../../examples/linear-gelu.js";
+import { softmax } from "../../../../examples/softmax.js";
+import { vectorAdd } from "../../../../examples/vector-add.js";
+import { lint } from "../../../support/emit.js";
+import * as products from "../fixtures/products.js";
+
+const ruff = new Workspace({ "line-length": 88 }, PositionEncoding.Utf16);
+
+const specialised = [
+  ["gemm", gemm],
+  ["gemm-tma", gemmTma],
+  ["gemm-persistent-tma", gemmPersistentTma],
+  ["linear-gelu", linearGelu],
+  ["on-two-axes", products.onTwoAxes],
+  ["twice", products.twice],
+  ["normalised", products.normalised],
+] as const;
+
+/** A function of a module, from its decorators on. */
+function functionIn(python: string, name: string): string {
+  const end = python.slice(python.indexOf(`\ndef ${name}(`) + 1);
+  const before = python.slice(0, python.indexOf(`\ndef ${name}(`));
+  return before.slice(before.lastIndexOf("\n\n\n")) + end.slice(0, end.search(/\n\n\n(?=\S)/));
+}
+
+describe.each(specialised)("%s", (name, kernel) => {
+  test("should leave ruff nothing to format and nothing to say", async () => {
+    const { python } = (await build(kernel)).emit({ specialise: "always" });
+    expect(ruff.format(python)).toBe(python);
+    expect(lint(python)).toEqual([]);
+  });
+
+  test("should keep the plain kernel", async () => {
+    const plain = await build(kernel);
+    const both = plain.emit({ specialise: "always" }).python;
+    const { jit } = plain.signature;
+    expect(functionIn(both, jit)).toBe(functionIn(plain.python, jit));
+    expect(both).toContain(`def ${plain.signature.name}_specialised_kernel(`);
+  });
+});
+
+test.each(["gemm", "linear-gelu"])("should specialise %s as in its golden file", async (name) => {
+  const [, kernel] = specialised.find(([each]) => each === name)!;
+  const { python } = (await build(kernel)).emit({ specialise: "always" });
+  await expect(python).toMatchFileSnapshot(`golden/${name}.py`);
+});
+
+test("should change no module of a kernel that has no such form, or is not asked for it", async () => {
+  for (const kernel of [attention, vectorAdd, softmax]) {
+    const built = await build(kernel);
+    expect(built.emit({ specialise: "auto" }).python).toBe(built.python);
+  }
+  const built = await build(gemm);
+  expect(built.emit({ specialise: "never" }).python).toBe(built.python);
+});
+
+test("should hide no name of the module behind one of the author's", async () => {
+  const { python } = (await build(products.named)).emit({ specialise: "always" });
+  const multiply = functionIn(python, "_named_multiply");
+  expect(multiply).toContain("gl_1 = acc * 2.0");
+  expect(multiply).not.toMatch(/^ +(gl|tma) = /m);
+});
+
+test("should refuse a kernel without the form, where it must have it, at the line that leaves it", async () => {
+  const built = await build(attention);
+  expect(() => built.emit({ specialise: "always" })).toThrow(
+    /attention has no warp-specialised form: it multiplies matrices in two places/,
+  );
+});
+
+test("should give a kernel whose spec asks for it both kernels", async () => {
+  const { python, warnings } = await build(products.asked);
+  expect(python).toContain("def asked_specialised_kernel(");
+  expect(warnings).toEqual([]);
+});
+
+test("should warn at the line that leaves the form, where a spec asks for it if there is one", async () => {
+  const { python, warnings } = await build(products.askedInVain);
+  expect(python).not.toContain("_specialised_kernel");
+  expect(warnings.map(({ code, severity }) => [code, severity])).toEqual([["not-specialised", "warning"]]);
+  expect(warnings[0]!.message).toBe(
+    "asked_in_vain is not warp-specialised: it puts rows together; everywhere the plain kernel is launched",
+  );
+  expect(products.lineOf(warnings[0]!.at!.line)).toContain("tl.sum(acc.value, 0)");
+});
+
+test("should leave a module for torch.compile plain", async () => {
+  const built = await build(gemm);
+  const op = { namespace: "test", form: "triton_op" } as const;
+  expect(built.emit({ op, specialise: "always" }).python).toBe(built.emit({ op }).python);
+});

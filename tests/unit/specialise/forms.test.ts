@@ -1,0 +1,97 @@
+/** Which kernels have a warp-specialised form, by what their data do, and why others have none. */
+import { describe, expect, test } from "vitest";
+import { attention } from "../../../examples/flash-attention.js";
+import { gemmBlockScaled } from "../../../examples/gemm-block-scaled.js";
+import { gemmPersistentTma } from "../../../examples/gemm-persistent-tma.js";
+import { gemmPersistent } from "../../../examples/gemm-persistent.js";
+import { gemmTma } from "../../../examples/gemm-tma.js";
+import { gemm } from "../../../examples/gemm.js";
+import { int4Gemm } from "../../../examples/int4-gemm.js";
+import { linearGelu } from "../../../examples/linear-gelu.js";
+import { moeGemm } from "../../../examples/moe-gemm.js";
+import { softmax } from "../../../examples/softmax.js";
+import { vectorAdd } from "../../../examples/vector-add.js";
+import { definitionOf } from "../../../src/dsl/definition.js";
+import { trace } from "../../../src/dsl/trace.js";
+import { lowerViews } from "../../../src/lower/lower-views.js";
+import { specialise } from "../../../src/specialise/specialise.js";
+import { Unsuited } from "../../../src/specialise/unsuited.js";
+import * as near from "../codegen/fixtures/products.js";
+
+function formOf(kernel: unknown) {
+  const ir = trace(definitionOf(kernel));
+  return specialise(ir, lowerViews(ir));
+}
+
+function refusal(kernel: unknown): string {
+  const found = formOf(kernel);
+  return found instanceof Unsuited ? found.reason : "none";
+}
+
+describe("should recognise", () => {
+  test.each([
+    ["a product of views", gemm, 1],
+    ["a product of descriptors", gemmTma, 1],
+    ["a product whose programs loop over tiles", gemmPersistent, 1],
+    ["such a product of descriptors, written in halves", gemmPersistentTma, 2],
+    ["a product with an activation", linearGelu, 2],
+    ["a product of a transposed tensor, written twice", near.twice, 2],
+    ["a product with a sum over columns", near.normalised, 1],
+    ["a product over a grid of two axes", near.onTwoAxes, 1],
+  ])("%s", (_, kernel, stores) => {
+    const found = formOf(kernel);
+    if (found instanceof Unsuited) throw new Error(`${found.reason}, line ${found.at?.line}`);
+    expect(found.form.stores).toHaveLength(stores);
+    for (const { consumers, stages, config } of found.configs) {
+      expect(stages).toBeGreaterThanOrEqual(2);
+      expect(consumers).toBe(Number(config.values["BLOCK_M"]) > 64 ? 2 : 1);
+    }
+  });
+});
+
+test.each([
+  ["no product", vectorAdd, "it multiplies no matrices"],
+  ["no product but a reduction", softmax, "it multiplies no matrices"],
+  ["two products", attention, "it multiplies matrices in two places"],
+  [
+    "gathered rows",
+    moeGemm,
+    "its lanes do not count up from a scalar on two axes, as pid * BLOCK + tl.arange(0, BLOCK) does",
+  ],
+  ["unpacked operands", int4Gemm, "its product takes what no load in the loop reads"],
+  ["scaled operands", gemmBlockScaled, "tl.dotScaled has no warp-specialised form"],
+  ["rows put together", near.columnSums, "it puts rows together"],
+  ["a scan down the columns", near.scanned, "tl.cumsum may mix rows"],
+  ["rows turned over", near.flipped, "tl.flip may mix rows"],
+  [
+    "a fold of columns that wrap",
+    near.foldedWrapped,
+    "it folds columns, and an index wraps that decides which columns there are",
+  ],
+  ["a store that shows wrapped rows", near.shifted, "an index wraps, and a store may show the lanes that it wraps"],
+  ["more state in the loop", near.counted, "its loop carries state besides the sum of products"],
+  ["a product that is scaled in the loop", near.decayed, "its product is not added to the state that the loop carries"],
+  ["blocks that are changed first", near.doubled, "its product takes what no load in the loop reads"],
+  ["a masked load", near.masked, "the copy engine takes no mask"],
+  ["a product of float32", near.single, "it multiplies float32; the form takes float16 and bfloat16"],
+  ["an op that Gluon lacks", near.tanhed, "Gluon has no tl.sigmoid"],
+  [
+    "a square of one constexpr",
+    near.square,
+    "rows and columns of its product are both BLOCK_M; give each a constexpr of its own",
+  ],
+  ["places that depend on memory", near.indirect, "where its blocks lie depends on what it loads"],
+  ["tiles that do not fit", near.small, /^none of its configs has tiles that fit/],
+  ["offsets of 64 bits", near.wide, "the copy engine counts in int32, and where its block lies is of another dtype"],
+  ["a branch around the store", near.guarded, "it has a branch around its product"],
+])("should refuse %s", (_, kernel, reason) => {
+  expect(refusal(kernel)).toMatch(reason);
+});
+
+test("should say at which line of the author's a kernel leaves the form", () => {
+  const found = formOf(near.columnSums);
+  expect(found).toBeInstanceOf(Unsuited);
+  const { at } = found as Unsuited;
+  expect(at?.file).toMatch(/products\.ts$/);
+  expect(near.lineOf(at!.line)).toContain("tl.sum(acc.value, 0)");
+});

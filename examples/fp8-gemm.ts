@@ -62,7 +62,8 @@ export const fp8Gemm = kernel(
     for (const k of tl.range(0, K, BLOCK_K)) {
       // K's tail is masked and holds 0.
       const rk = k.add(tl.arange(0, BLOCK_K));
-      const [x, y] = [tl.load(a.at(am, rk)), tl.load(b.at(bn, rk)).T];
+      const x = tl.load(a.at(am, rk));
+      const y = tl.load(b.at(bn, rk)).T;
       tl.when(FAST_ACCUM, () => {
         acc.value = tl.dot(x, y, acc.value);
       }).otherwise(() => {

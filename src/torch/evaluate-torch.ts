@@ -3,7 +3,7 @@ import type { TensorData } from "../contract/compiled.js";
 import { fail } from "../diagnostics/diagnostic.js";
 import { torchCall } from "../diagnostics/catalogue/reference-codes.js";
 import { isFloat, unroundedDType } from "../numerics/numeric.js";
-import type { DTypeName } from "../types/dtype.js";
+import { type DTypeName, dtypeTable } from "../types/dtype.js";
 import { NotEvaluated, TorchRefuses } from "./not-evaluated.js";
 import { scalarArray, torchArray, type TorchArray } from "./torch-array.js";
 import { itemOf, torchAttributes } from "./torch-attributes.js";
@@ -144,9 +144,11 @@ class Evaluation {
     const record = recordOf(call);
     if (!record) throw new NotEvaluated(`the reference uses ${call.name}, which cannot be evaluated here`);
     const given = bound(call, record);
-    const values = Object.entries(given).map(
-      ([param, argument]) => [param, argument === undefined ? undefined : this.#argument(argument)] as const,
-    );
+    const values = Object.entries(given).map(([param, argument]) => {
+      const value = argument === undefined ? undefined : this.#argument(argument);
+      // A constexpr that is a dtype comes by its name.
+      return [param, param === "dtype" && isDTypeName(value) ? this.#dtype(value) : value] as const;
+    });
     if (record.casts && isFloat(record.casts)) {
       if (this.#unrounded) return values[0]![1];
       this.#onRounding?.();
@@ -155,6 +157,9 @@ class Evaluation {
     return record.run(Object.fromEntries(values), random, (param) => isTruth(given[param], this.#inputs));
   }
 }
+
+const isDTypeName = (value: TorchValue | undefined): value is DTypeName =>
+  typeof value === "string" && Object.hasOwn(dtypeTable, value);
 
 /** What PyTorch would refuse is an error at the author's call. */
 function located<R>({ name, at }: TorchCall, compute: () => R): R {

@@ -267,3 +267,27 @@ test("rows of an output have the scale of their own terms, and columns too", () 
   const filled = magnitudes([2, 3], Float64Array.of(-1e9, -1e9, 3, -1e9, 4, -5));
   expect(filled[4]).toBeCloseTo(Math.sqrt(41 / 2), 10);
 });
+
+test("a reference that casts to a dtype of the caller's choice is not held to its rounding", async () => {
+  const OUT = tl.dtype("OUT", [tl.float16, tl.bfloat16]);
+  const third = kernel(
+    "third",
+    {
+      params: { x: tensor(tl.float32, ["N"]), y: tensor.out(OUT, ["N"]), TO: constexpr.dtype(OUT), BLOCK: constexpr() },
+      grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)],
+      config: { BLOCK: 16 },
+      reference: ({ x, TO }) => x.div(3).to(TO),
+    },
+    ({ x, y, TO, BLOCK }) => {
+      const places = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+      tl.store(y.at(places), tl.load(x.at(places)).div(3).to(TO));
+    },
+  );
+  const built = await build(third);
+  for (const dtype of ["float16", "bfloat16"])
+    expect(
+      built.evaluate({ sizes: { N: 40 }, scalars: {}, dtypes: { OUT: dtype }, config: 0, seed: 1 }).comparison,
+    ).toMatchObject({
+      correct: true,
+    });
+});

@@ -4,6 +4,7 @@ import json
 import sys
 
 import torch
+
 from tilescript_worker.compare import magnitudes
 
 

@@ -16,7 +16,7 @@ from typing import Any
 USE = re.compile(r"%[\w.$-]+(?:#\d+)?")
 RESULTS = re.compile(r"(%[\w.$-]+)(?::(\d+))? = ")
 FUNCTION = re.compile(r"tt\.func (public|private) @([\w.$\"-]+)\(")
-LOOP = re.compile(r"scf\.for (unsigned )?(%\S+) = (%\S+) to (%\S+) step (%\S+) (?:iter_args\((.*?)\) -> \((.*)\) )?")
+LOOP = re.compile(r"scf\.for (unsigned )?(%\S+) = (%\S+) to (%\S+) step (%\S+) (?:iter_args\((.*?)\) -> )?")
 PAIR = re.compile(r"(%[\w.$-]+) = (%[\w.$-]+(?:#\d+)?)")
 
 COMMUTE = frozenset(
@@ -186,7 +186,7 @@ class _Reader:
         head = LOOP.match(text)
         if head is None:
             raise ValueError(f"a loop that is not understood: {text}")
-        sign, index, start, end, step, carried, kinds = head.groups()
+        sign, index, start, end, step, carried = head.groups()
         bounds = [environment[each] for each in (start, end, step)]
         pairs = PAIR.findall(carried or "")
 
@@ -198,7 +198,8 @@ class _Reader:
 
         block, turns = self._refined(pairs, environment, body)
         attributes = self._lines[block.end][1:].strip()
-        label = f"scf.for {sign or ''}{kinds or ''} {attributes}".strip()
+        # The order of what is carried does not matter, so neither does that of its types: each start has one.
+        label = f"scf.for {sign or ''}{attributes}".strip()
         loop = self._nodes.node(label, *bounds, *block.effects, *sorted(set(turns)))
         if block.effects:
             self._effect(loop, effects)

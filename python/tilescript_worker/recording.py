@@ -180,6 +180,16 @@ def _nothing(*_: Any, **__: Any) -> None:
     return None
 
 
+def _ignored(name: str) -> Any:
+    """A function of its own: PyTorch's compiler keeps a table of them."""
+
+    def nothing(*_: Any, **__: Any) -> None:
+        return None
+
+    nothing.__name__ = name
+    return nothing
+
+
 class _CudaIsCpu(TorchFunctionMode):
     """Calls of PyTorch that name the device ``cuda`` get the CPU, and every tensor says that it is on a GPU."""
 
@@ -220,7 +230,7 @@ def _on_the_cpu() -> Iterator[None]:
         "device": contextlib.nullcontext,
         "stream": contextlib.nullcontext,
         "device_of": contextlib.nullcontext,
-        **dict.fromkeys(IGNORED, _nothing),
+        **{name: _ignored(name) for name in IGNORED},
     }
     threads = torch.get_num_threads()
     with contextlib.ExitStack() as stack:

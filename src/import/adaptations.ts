@@ -158,7 +158,8 @@ export const numbersTyped: Adaptation = ({ operands }, node, { kernel }) => {
   const made = elementOf(node);
   if (made === undefined) return;
   for (const [i, operand] of operands.entries())
-    if (operand?.value.kind === "number") operands[i] = replaced(operand, cast(operand.value, kernel.dtype(made)));
+    if (operand && (operand.value.kind === "number" || constantKind(operand.from) !== undefined))
+      operands[i] = replaced(operand, cast(operand.value, kernel.dtype(made)));
 };
 
 export const adaptations: Readonly<Record<string, Adaptation | undefined>> = {

@@ -2,6 +2,8 @@
 import { format } from "prettier";
 import { authorName } from "./author-name.js";
 import type { KernelContext } from "./context.js";
+import { decided } from "./decided.js";
+import { type DTypeVariable, dtypeVariables } from "./dtype-variables.js";
 import { LAUNCH_NAMES } from "../codegen/names/launch-names.js";
 import { reads, writes } from "./liveness.js";
 import { FunctionScope } from "./function-scope.js";
@@ -66,7 +68,7 @@ class KernelWriter implements KernelContext {
   readonly #names = new Map<string, string>();
 
   constructor(tree: KernelTree, options: TextOptions) {
-    this.#tree = tree;
+    this.#tree = options.decides === true ? { ...tree, functions: tree.functions.map(decided) } : tree;
     this.#options = options;
     this.#variables = options.fixedDTypes ? new Map() : dtypeVariables(tree);
   }
@@ -104,8 +106,9 @@ class KernelWriter implements KernelContext {
     const variable = authorName(kernelName);
     this.#taken.add(variable);
     const scope = new FunctionScope(this.#kernel, true, this.#taken);
-    const declared = this.#declare(scope);
+    const all = this.#declare(scope);
     this.#body(scope);
+    const declared = all.filter((param) => this.#isNeeded(param, scope));
     const config = declared.flatMap((param) => param.config ?? []);
     const helpers = this.#order.map((key) => this.#helpers.get(key)!.text);
     const imported = [...this.#imports].sort().join(", ");
@@ -139,6 +142,16 @@ class KernelWriter implements KernelContext {
     };
   }
 
+  /** TileScript takes a flag that nothing uses for one that JavaScript decided. */
+  #isNeeded({ name, local, text }: Declared, { lines }: FunctionScope): boolean {
+    if (!/^constexpr\.(bool|string)/.test(text) || lines.some((line) => new RegExp(`\\b${local}\\b`).test(line)))
+      return true;
+    const [python] = [...this.#names].find(([, own]) => own === name)!;
+    this.#names.delete(python);
+    this.#fixed.push(python);
+    return false;
+  }
+
   #body(scope: FunctionScope): void {
     this.#located(this.#kernel, () => statements(this.#kernel.body, new Set(), { scope, kernel: this }));
   }
@@ -164,7 +177,9 @@ class KernelWriter implements KernelContext {
       const given = this.#tree.signatures.map((signature) => signature[param.name]!);
       const present = given.filter((each) => !isNone(each));
       const [first] = present;
-      const fixed = this.#options.specialise?.has(param.name) === true;
+      const isDType = first?.kind === "constant" && first.value.what === "dtype";
+      const fixed =
+        this.#options.specialise?.has(param.name) === true || (isDType && this.#options.fixedDTypes === true);
       if (!first || (fixed && first.kind === "constant")) {
         if (first) this.#fixed.push(param.name);
         const value = first?.kind === "constant" ? knownValue(first.value) : NONE;
@@ -179,7 +194,6 @@ class KernelWriter implements KernelContext {
         return [];
       }
       if (isOptional && first.kind === "pointer") this.optional.add(local);
-      const isDType = first.kind === "constant" && first.value.what === "dtype";
       scope.bind(param.name, isDType ? { kind: "dtype", text: local } : traced(local));
       this.#names.set(param.name, name);
       const { text, config } = described;
@@ -277,50 +291,6 @@ class KernelWriter implements KernelContext {
     this.#taken.add(name);
     return name;
   }
-}
-
-/** A dtype variable of the file. */
-interface DTypeVariable {
-  readonly name: string;
-  readonly members: readonly string[];
-}
-
-/** Beside a float that the calls have, what a kernel that asks for its dtype takes as well. */
-const BESIDE: Readonly<Record<string, readonly string[]>> = {
-  float16: ["bfloat16"],
-  bfloat16: ["float16"],
-  float32: ["float16", "bfloat16"],
-};
-
-/**
- * Variables for the dtypes of pointers, by their element types: where they differ between calls, or where the kernel
- * asks for them.
- */
-function dtypeVariables({ functions, signatures }: KernelTree): ReadonlyMap<string, DTypeVariable> {
-  const elements = functions[0]!.params.flatMap(({ name }) => {
-    const dtypes = signatures.flatMap((signature) => {
-      const given = signature[name]!;
-      return given.kind === "pointer" ? [dtypeName(given.dtype)] : [];
-    });
-    return dtypes.length > 0 ? [elementText(dtypes)] : [];
-  });
-  const asked = functions.some(({ body }) => asksForDType(body));
-  const found = [...new Set(elements)].flatMap((element) => {
-    const members = [...element.split(" "), ...(asked ? (BESIDE[element] ?? []) : [])];
-    return members.length > 1 ? [[element, members] as const] : [];
-  });
-  return new Map(
-    found.map(([element, members], i) => [element, { name: found.length === 1 ? "T" : `T${i + 1}`, members }]),
-  );
-}
-
-/** Whether `x.dtype` or `x_ptr.dtype.element_ty` stands somewhere. */
-function asksForDType(node: unknown): boolean {
-  if (typeof node !== "object" || node === null) return false;
-  if (Array.isArray(node)) return node.some(asksForDType);
-  const { kind, attr } = node as { readonly kind?: string; readonly attr?: string };
-  if (kind === "Attribute" && (attr === "dtype" || attr === "element_ty")) return true;
-  return Object.entries(node).some(([key, value]) => key !== "types" && key !== "bound" && asksForDType(value));
 }
 
 const isNone = (given: GivenArgument): boolean =>

@@ -4,7 +4,7 @@ import type { Expression, Statement } from "./tree.js";
 type Names = ReadonlySet<string>;
 
 /** A node of the tree, seen without its kind. */
-function childrenOf(node: object): readonly object[] {
+export function childrenOf(node: object): readonly object[] {
   return Object.entries(node).flatMap(([key, value]): readonly object[] => {
     // `bound` repeats the arguments, and types are no part of the tree.
     if (["types", "known", "callee", "bound", "parameters"].includes(key)) return [];

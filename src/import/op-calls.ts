@@ -37,6 +37,9 @@ const ALIASES: Readonly<Record<string, string>> = {
   "tl.math.min": "tl.minimum",
 };
 
+/** Whether a call of Triton's function of this name only computes. */
+export const isPureCall = (name: string): boolean => ops.get(ALIASES[name] ?? name)?.effect === "pure";
+
 const camelCase = (name: string): string => name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 
 export function operation(name: string, bound: Readonly<Record<string, Bound>>, node: Call, context: Context): Value {

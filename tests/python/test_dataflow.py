@@ -63,6 +63,18 @@ class DataflowTest(unittest.TestCase):
         swapped = swapped.replace("scf.yield %t, %m", "scf.yield %m, %t").replace("%0#0", "%0#9")
         self.assertIsNone(compared(swapped.replace("%0#1", "%0#0").replace("%0#9", "%0#1")))
 
+    def test_the_order_of_carried_types(self) -> None:
+        head = "tt.func public @k(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>, %n: i32) attributes {noinline = false} {\n"
+        constants = "%c0 = arith.constant 0 : i32\n%c1 = arith.constant 1 : i32\n%z = arith.constant 0.0 : f32\n"
+        body = "%f = arith.addf %s, %z : f32\n%j = arith.addi %q, %i : i32\n"
+        loop = "scf.for %i = %c0 to %n step %c1 iter_args"
+        one = f"%r:2 = {loop}(%s = %z, %q = %c0) -> (f32, i32)  : i32 {{\n{body}scf.yield %f, %j : f32, i32\n}}\n"
+        two = f"%r:2 = {loop}(%q = %c0, %s = %z) -> (i32, f32)  : i32 {{\n{body}scf.yield %j, %f : i32, f32\n}}\n"
+        end = "tt.store %x, {} : !tt.ptr<f32>\ntt.return\n}}\n"
+        left = head + constants + one + end.format("%r#0")
+        self.assertIsNone(difference(left, NAMES, head + constants + two + end.format("%r#1"), NAMES))
+        self.assertIsNotNone(difference(left, NAMES, head + constants + two + end.format("%r#0"), NAMES))
+
     def test_changes(self) -> None:
         changes = [
             ("arith.mulf %p, %t", "arith.addf %p, %t"),

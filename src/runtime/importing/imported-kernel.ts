@@ -40,10 +40,10 @@ export async function importKernel(read: ReadKernel, tools: ImportTools): Promis
   const calls = alike(read.calls, specialise);
   const imported = await attempt(only(read, calls, options), tools, options);
   if (isEqual(imported)) return { ...imported, ...share(calls, read) };
-  // A kernel may ask for the dtype of a pointer and name the same dtype elsewhere.
+  // A kernel may ask for the dtype of a pointer and name the same dtype elsewhere: then one dtype is all it serves.
   const first = calls.filter((call) => sameTypes(call, calls[0]!));
   const fixed = await attempt(only(read, first, options), tools, { ...options, fixedDTypes: true });
-  return isEqual(fixed) ? { ...fixed, ...share(first, read) } : imported;
+  return { ...fixed, ...share(first, read) };
 }
 
 /** The kernel as these calls have it. Where conditions are decided, what other calls would do does not count. */
@@ -127,7 +127,7 @@ async function build(text: string, name: string, { scratch, language }: ImportTo
   } catch (error) {
     if (!isBuildError(error))
       return `what is written does not run: ${error instanceof Error ? error.message : String(error)}`;
-    const [first] = error.diagnostics;
+    const first = error.diagnostics.find(({ severity }) => severity === "error");
     const at = first?.at?.line;
     const said = at === undefined ? "" : ` (at ${JSON.stringify(text.split("\n")[at - 1]?.trim() ?? "")})`;
     return `what is written does not build: ${first?.message ?? error.message}${said}`;

@@ -41,15 +41,3 @@ function parametersOf(python: string, name: string): readonly string[] {
   const [, list = ""] = new RegExp(`^def ${name}\\(([^)]*)\\)`, "m").exec(python) ?? [];
   return list.split(",").flatMap((each) => /^\s*(\w+)/.exec(each)?.[1] ?? []);
 }
-
-/** The statements of a function, without its head: the lines that are indented below it. */
-export function bodyOf(python: string, name: string): string {
-  const lines = python.split("\n");
-  const start = lines.findIndex((line) => line.startsWith(`def ${name}(`));
-  const head = lines.findIndex((line, i) => i >= start && /^(\)|def .*\)).*:$/.test(line));
-  const end = lines.findIndex((line, i) => i > head && line !== "" && !line.startsWith(" "));
-  return lines
-    .slice(head + 1, end < 0 ? undefined : end)
-    .join("\n")
-    .trim();
-}

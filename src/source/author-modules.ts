@@ -1,5 +1,5 @@
 /** Imports and exports of the author's files, followed as far as a kernel uses them. */
-import { ts } from "ts-morph";
+import { ts } from "@ts-morph/common";
 import { isLibrary, type Read, specifier } from "./imports.js";
 import { moduleFile } from "./module-files.js";
 import { type Frame, invocation, Scope, type Walk } from "./regions.js";

@@ -1,6 +1,6 @@
 /** Imports: which are from TileScript, which types they bring, and which file a relative one names. */
 import { dirname, resolve } from "node:path";
-import { ts } from "ts-morph";
+import { ts } from "@ts-morph/common";
 import { isTileScript } from "../diagnostics/callsite.js";
 
 export type Read = (path: string) => ts.SourceFile | undefined;

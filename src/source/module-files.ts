@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { dirname } from "node:path";
-import { ts } from "ts-morph";
+import { ts } from "@ts-morph/common";
 import { type Read, resolveFile } from "./imports.js";
 
 export interface ModuleFile {

@@ -1,10 +1,10 @@
 /**
- * The author's source, read with ts-morph: which variable a call is bound to, the comments above it, and the lint.
+ * The author's source, read with TypeScript's parser: which variable a call is bound to, the comments above it, and the lint.
  * Needs Node and costs about half a second to import, so it is loaded with a dynamic `import()`.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { Project, type ts } from "ts-morph";
+import { ts } from "@ts-morph/common";
 import type { Location } from "../diagnostics/diagnostic.js";
 import type { SourceIndex } from "../ir/source.js";
 import { lintFiles } from "./lint.js";
@@ -12,21 +12,17 @@ import { findSite, locate, siteIndex, type SiteIndex } from "./sites.js";
 import { withConfigs } from "./rewrite-configs.js";
 import { specPlaces } from "./spec-places.js";
 
+/** A file is only parsed: no tsconfig, no lib, no program. */
+const parsed = (path: string): ts.SourceFile =>
+  ts.createSourceFile(path, readFileSync(path, "utf8").replace(/^\uFEFF/, ""), ts.ScriptTarget.Latest, true);
+
 /** A source index over the files on disk; each is read on first use. */
 export function createSourceIndex(): SourceIndex {
-  // Files are only parsed: no tsconfig, no lib, no program. Walks use the compiler's own nodes, because wrapping a node
-  // costs ten times as much as visiting it.
-  const project = new Project({
-    skipAddingFilesFromTsConfig: true,
-    skipFileDependencyResolution: true,
-    skipLoadingLibFiles: true,
-    compilerOptions: { allowJs: true },
-  });
   const files = new Map<string, ts.SourceFile | undefined>();
   const indexes = new Map<ts.SourceFile, SiteIndex>();
 
   const read = (path: string): ts.SourceFile | undefined => {
-    if (!files.has(path)) files.set(path, project.addSourceFileAtPathIfExists(path)?.compilerNode);
+    if (!files.has(path)) files.set(path, existsSync(path) ? parsed(path) : undefined);
     return files.get(path);
   };
   const find = (at: Location) => {

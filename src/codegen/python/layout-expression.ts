@@ -2,7 +2,7 @@
  * Expressions as prettier documents. A document is laid out in one of two frames: `bracketed`, where lines may break
  * at operators, or `bare`, where Python allows a break inside brackets only.
  */
-import { doc } from "prettier";
+import * as doc from "prettier/doc";
 import type { Location } from "../../diagnostics/diagnostic.js";
 import { escapeText, preferredQuote, splitLiteral, stringLiteral } from "./literal.js";
 import {

@@ -3,7 +3,7 @@
  * brackets to break a line, so this decides between breaking the brackets that are there and adding a pair, as ruff
  * does; prettier's printer does the rest.
  */
-import { doc } from "prettier";
+import * as doc from "prettier/doc";
 import type { Location } from "../../diagnostics/diagnostic.js";
 import { ExpressionLayout, type Doc } from "./layout-expression.js";
 import { canOmitParentheses, isPostfix, ownBrackets, wrapping } from "./layout-rules.js";

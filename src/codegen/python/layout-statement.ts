@@ -1,5 +1,5 @@
 /** The header of each statement, which is everything before its body, as one logical line. */
-import { doc } from "prettier";
+import * as doc from "prettier/doc";
 import { flatText, type Doc } from "./layout-expression.js";
 import type { LineLayout } from "./layout-line.js";
 import { LEVEL, level } from "./precedence.js";

@@ -1,4 +1,4 @@
-/** Importing an author's file: with tsx if it is installed, and else as the runtime itself reads it. */
+/** Importing an author's file: as the runtime itself reads it, and with tsx where it does not. */
 import { existsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -14,13 +14,39 @@ const isOther = process.versions["bun"] !== undefined || process.versions["deno"
 export const readsTypeScript: boolean =
   isOther || ("typescript" in process.features && Boolean(process.features.typescript));
 
+/** The repository runs from its sources, which tsx reads already: a file gets the same modules only from it. */
+const runsSources = import.meta.url.endsWith(".ts");
+
+/** Whether the runtime reads the file, as far as its name tells. */
+const isReadHere = (file: string): boolean =>
+  isOther || (!runsSources && (/\.[cm]?js$/.test(file) || (readsTypeScript && /\.[cm]?ts$/.test(file))));
+
 /** @throws UsageError if only tsx can read the file, and whatever the file throws. */
 export async function importFile(file: string): Promise<Exports> {
-  const hasTsx = !isOther && (await registerFor(file));
+  const { href } = pathToFileURL(resolve(file));
+  if (!isReadHere(file)) return (await registerFor(file)) ? importByTsx(href) : importHere(file, href);
   try {
-    return (await import(pathToFileURL(resolve(file)).href)) as Exports;
+    return (await import(href)) as Exports;
   } catch (error) {
-    throw hasTsx ? whereTsxWrites(error) : needsTsx(file, error);
+    // Of what it imports, some may be for tsx alone. Nothing has run yet: these errors come before evaluation.
+    if (!isForTsx(error) || isOther || !(await registerFor(file))) throw needsTsx(file, error);
+    return importByTsx(`${href}?tsx`);
+  }
+}
+
+async function importHere(file: string, href: string): Promise<Exports> {
+  try {
+    return (await import(href)) as Exports;
+  } catch (error) {
+    throw needsTsx(file, error);
+  }
+}
+
+async function importByTsx(href: string): Promise<Exports> {
+  try {
+    return (await import(href)) as Exports;
+  } catch (error) {
+    throw whereTsxWrites(error);
   }
 }
 
@@ -52,12 +78,18 @@ function whereTsxWrites(error: unknown): unknown {
 /** What Node says of TypeScript that it does not read. */
 const unread = /^ERR_(UNKNOWN_FILE_EXTENSION|(UNSUPPORTED|INVALID)_TYPESCRIPT_SYNTAX)$/;
 
+/** Whether the error says that the runtime does not read a file, or does not find a module that tsx may. */
+function isForTsx(error: unknown): boolean {
+  const { code = "", url = "" } = Object(error) as NodeJS.ErrnoException & { readonly url?: string };
+  if (unread.test(code)) return true;
+  if (code !== "ERR_MODULE_NOT_FOUND") return false;
+  // An import of `./a.js` that is `a.ts`, or of a name among the `paths` of a tsconfig, which has no URL.
+  return url === "" || (url.endsWith("js") && existsSync(new URL(url.replace(/js$/, "ts"))));
+}
+
 function needsTsx(file: string, error: unknown): unknown {
   const { code = "", url = "" } = Object(error) as NodeJS.ErrnoException & { readonly url?: string };
-  // An import of `./a.js` that is `a.ts`.
-  const isSource =
-    code === "ERR_MODULE_NOT_FOUND" && url.endsWith("js") && existsSync(new URL(url.replace(/js$/, "ts")));
-  return unread.test(code) || isSource
+  return isForTsx(error) && (code !== "ERR_MODULE_NOT_FOUND" || url !== "")
     ? new UsageError(`reading ${file} needs tsx; \`npm install --save-dev tsx\` installs it`)
     : error;
 }

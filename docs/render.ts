@@ -9,6 +9,7 @@ import { gemm } from "../examples/gemm.js";
 import { compile } from "../src/pipeline/compile-kernel.js";
 import { createSourceIndex } from "../src/source/source-index.js";
 import { runBinary, runCli } from "../src/runtime/cli/cli.js";
+import { specPage } from "./spec-page.js";
 import { kernelCommands, plainCommands } from "../src/runtime/commands/index.js";
 import type { Streams } from "../src/runtime/system/streams.js";
 import { folders } from "./folders.js";
@@ -26,6 +27,7 @@ export const documents = [
   "README.md",
   "docs/architecture.md",
   "docs/language.md",
+  "docs/spec.md",
   "docs/cli.md",
   "docs/testing.md",
   "docs/proofs.md",
@@ -107,6 +109,7 @@ async function commandParts(): Promise<Record<string, string>> {
 const whole: Readonly<Record<string, () => string>> = {
   "docs/language.md": languagePage,
   "docs/diagnostics.md": diagnosticsPage,
+  "docs/spec.md": specPage,
 };
 
 /** The document with every marked part filled in, or the whole document if all of it is generated. */

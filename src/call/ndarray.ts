@@ -3,6 +3,7 @@ import { fail } from "../diagnostics/diagnostic.js";
 import { hostArray } from "../diagnostics/catalogue/call-codes.js";
 import { normal, uniform } from "../numerics/seeded-random.js";
 import { areContiguous, sizeOf, stridedIndex, stridesOf } from "../numerics/array.js";
+import { valuesText } from "./array-text.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { type DType, type DTypeName, dtypes, isDType } from "../types/dtype.js";
 import { isBig, isFloat } from "../numerics/numeric.js";
@@ -173,6 +174,14 @@ export class NDArray<out D extends DTypeName = DTypeName> {
         ? data[start]!
         : Array.from({ length: shape[axis]! }, (_, i) => from(axis + 1, start + i * strides[axis]!));
     return from(0, 0);
+  }
+
+  /** What `console.log` shows: dtype, shape and values, of large arrays the first and last of each axis. */
+  [Symbol.for("nodejs.util.inspect.custom")](): string {
+    const { dtype, shape, strides } = this;
+    const at = (indices: readonly number[]): number | bigint =>
+      this.#memory[indices.reduce((place, index, axis) => place + index * strides[axis]!, this.#offset)]!;
+    return `NDArray ${dtype}[${shape.join(", ")}] ${valuesText(shape, at)}`;
   }
 
   /** A view with two axes swapped. Negative axes count from the end. */

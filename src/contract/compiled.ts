@@ -254,6 +254,8 @@ export interface Evaluation {
   readonly comparison?: Comparison;
   /** What could not be checked, in words. */
   readonly unchecked: readonly string[];
+  /** What `tl.devicePrint` printed, one line for each element, with the program and the lane; absent if nothing. */
+  readonly printed?: readonly string[];
   /** The accesses that were asked for, in the order in which they were made. */
   readonly accesses?: readonly Access[];
 }

@@ -15,7 +15,7 @@ import { coordinates } from "./findings.js";
 export function evaluateForms(ir: KernelIR, lowered: KernelIR | undefined, run: Run): RunResult {
   const authored = evaluateKernel(ir, run);
   if (!lowered || authored.findings.length > 0) return authored;
-  const emitted = evaluateKernel(lowered, { ...run, record: undefined });
+  const emitted = evaluateKernel(lowered, { ...run, record: undefined, prints: undefined });
   const findings = [...emitted.findings.map(asEmitted), ...differences(authored, emitted)];
   return { ...authored, findings, more: emitted.more };
 }

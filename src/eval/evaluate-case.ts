@@ -5,6 +5,7 @@ import type { Case, EvaluateOptions, Evaluation, Signature, TensorData } from ".
 import type { KernelIR } from "../ir/nodes.js";
 import { formatLocation } from "../diagnostics/diagnostic.js";
 import { walkAll } from "../ir/walk.js";
+import { Prints } from "./prints.js";
 import { AccessRecord } from "./access-record.js";
 import { Bindings, type Launch } from "./bindings.js";
 import { checkHostValues } from "./host-values.js";
@@ -37,7 +38,8 @@ export function evaluateCase(
   checkRanges(signature, inputs, rangesOf(ir, at), { inputs: withoutGiven(ir, given), at: ir.at });
   const { absent = [], layouts, seed } = at;
   const record = accesses && new AccessRecord(accesses);
-  const run = { ...launch, inputs, absent, layouts, seed, record, ...options };
+  const prints = new Prints();
+  const run = { ...launch, inputs, absent, layouts, seed, record, prints, ...options };
   let result: RunResult;
   try {
     result = evaluateForms(ir, lowered, run);
@@ -49,11 +51,14 @@ export function evaluateCase(
   const missing = Object.fromEntries(absent.map((name) => [name, null]));
   const known = { ...numbersOf(ir, launch), ...inputs, ...missing };
   const { unchecked, ...verdict } = judge(ir, result, known, tolerance, override, () =>
-    evaluateKernel(ir, { ...run, nonFinite: false, unrounded: true, record: undefined }),
+    evaluateKernel(ir, { ...run, nonFinite: false, unrounded: true, record: undefined, prints: undefined }),
   );
   const unlisted = more > 0 ? [`${more} more findings are not listed`] : [];
   const left = record?.leftOut() ?? [];
-  const seen = record && { accesses: record.accesses };
+  const seen = {
+    ...(record && { accesses: record.accesses }),
+    ...(prints.lines.length > 0 && { printed: prints.lines }),
+  };
   return { outputs, findings, unchecked: [...left, ...unlisted, ...unchecked], ...verdict, ...seen };
 }
 

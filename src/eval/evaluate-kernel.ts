@@ -23,6 +23,7 @@ import type { Addresses, DescriptorRuntime, Runtime } from "../values/runtime-va
 import type { AccessRecord } from "./access-record.js";
 import { Bindings, type Launch } from "./bindings.js";
 import { Program } from "./program.js";
+import type { Prints } from "./prints.js";
 import { programOrder } from "./program-order.js";
 import { Sanitiser } from "./sanitiser.js";
 import { APART, Tensor, UnknownAddress } from "./tensor.js";
@@ -45,6 +46,8 @@ export interface Run extends Launch {
   readonly until?: number | undefined;
   /** Keeps the accesses. */
   readonly record?: AccessRecord | undefined;
+  /** Takes what the kernel prints. */
+  readonly prints?: Prints | undefined;
 }
 
 export interface RunResult {
@@ -81,7 +84,7 @@ export function evaluateKernel(ir: KernelIR, run: Run): RunResult {
   const numbers = Array.from({ length: x * y * z }, (_, turn) => numberAt(turn) + 1);
   try {
     const limit = new TimeLimit(run.until);
-    program.launch(values, { memory, sanitiser, grid: [x, y, z], limit }, numbers);
+    program.launch(values, { memory, sanitiser, grid: [x, y, z], limit, prints: run.prints }, numbers);
   } catch (error) {
     if (error instanceof UnknownAddress || error instanceof OutOfTime || error instanceof TileScriptError) throw error;
     const { at } = program.running;

@@ -4,6 +4,7 @@ import type { OpStatement } from "../ir/nodes.js";
 import type { DTypeName } from "../types/dtype.js";
 import type { Context, ResultType } from "../values/runtime-values.js";
 import { atomic, poll } from "./atomics.js";
+import type { Prints } from "./prints.js";
 import { load, store } from "./memory-access.js";
 import { Sanitiser } from "./sanitiser.js";
 import { type Tensor, tensorAt } from "./tensor.js";
@@ -17,6 +18,7 @@ export interface Launched {
   readonly sanitiser: Sanitiser;
   readonly grid: Triple;
   readonly limit: TimeLimit;
+  readonly prints?: Prints | undefined;
 }
 
 export class Running {
@@ -30,8 +32,10 @@ export class Running {
   readonly rounded = new Set<OpStatement>();
 
   limit = new TimeLimit();
+  prints: Prints | undefined;
 
-  launch({ memory, sanitiser, grid, limit }: Launched): void {
+  launch({ memory, sanitiser, grid, limit, prints }: Launched): void {
+    this.prints = prints;
     this.limit = limit;
     this.memory = memory;
     this.sanitiser = sanitiser;
@@ -108,6 +112,10 @@ class StatementContext implements Context {
 
   allocationAt(address: bigint, dtype: DTypeName): Tensor {
     return tensorAt(this.running.memory, address, dtype);
+  }
+
+  print(...[prefix, values, hex]: Parameters<Context["print"]>): void {
+    this.running.prints?.print(prefix, values, hex, { program: this.program, at: this.at });
   }
 
   report(...[said, shape, lanes]: Parameters<Context["report"]>): void {

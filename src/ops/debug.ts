@@ -38,7 +38,10 @@ export const deviceAssert = defineOp<
   },
 });
 
-/** Prints values from the GPU, one line per element: `tl.device_print("x", x)`. The evaluator prints nothing. */
+/**
+ * Prints values from the GPU, one line per element: `tl.device_print("x", x)`. The evaluator prints them too, with the
+ * program and the lane of each.
+ */
 export const devicePrint = defineOp<
   (prefix: string, ...values: readonly (RunTimePrintable | { hex?: boolean })[]) => void
 >()({
@@ -58,7 +61,10 @@ export const devicePrint = defineOp<
     );
     return isNumber ? nothing : "devicePrint: prints tiles, scalars and numbers";
   },
-  evaluate: () => [],
+  evaluate: ({ prefix, values, hex }, context) => {
+    context.print(String(prefix), values, hex === true);
+    return [];
+  },
 });
 
 /** Fails compilation if a condition that Triton knows is false: `tl.static_assert(BLOCK >= 16, "too small")`. */

@@ -104,6 +104,10 @@ type DeclareDescriptor<A extends Access> = <D extends DType<any>, const Ds exten
   >,
   options?: DescriptorOptions<D[Dt]>,
 ) => DescriptorParam<D[Dt], Mutable<Ds>, Mutable<B>, A>;
+/**
+ * A tensor that reaches the kernel as a descriptor, for blocks of the last argument's shape (TMA on sm_90 and later).
+ * Callers pass tensors; `descriptor.out` and `descriptor.inout` are written.
+ */
 export interface DescriptorBuilder extends DeclareDescriptor<"in"> {
   readonly [$param]: Problem<'descriptor: call it, descriptor(tl.float16, ["M"], ["BLOCK_M"])'>;
   /** A tensor that the kernel fills; allocated unless the caller gives it. */
@@ -156,7 +160,9 @@ export interface ConstexprBuilder {
   (): ConstexprParam<"size">;
   /** An integer argument. The wrapper checks its range at each call, and the build that of a config's. */
   int(options?: { readonly default?: number; readonly range?: Range }): ConstexprParam<"int">;
+  /** A float argument that Triton knows when it compiles. */
   float(options?: { readonly default?: number }): ConstexprParam<"float">;
+  /** A flag: Triton compiles one kernel for each value, and drops the branches that are not taken. */
   bool(options?: { readonly default?: boolean }): ConstexprParam<"bool">;
   /** One of these strings. */
   string<const C extends readonly [string, ...string[]]>(

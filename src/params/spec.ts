@@ -23,9 +23,13 @@ import type {
 } from "../torch/torch-types.js";
 
 export interface LaunchOptions {
+  /** How many warps run one program: a power of two, by default 4. */
   readonly numWarps?: 1 | 2 | 4 | 8 | 16 | 32;
+  /** How many iterations of a loop the compiler keeps in flight, by default 3. */
   readonly numStages?: 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8;
+  /** How many thread blocks form a cluster and share one program (sm_90 and later), by default 1. */
   readonly numCtas?: 1 | 2 | 4 | 8 | 16;
+  /** The most registers that a thread may use. */
   readonly maxnreg?: number;
 }
 /** Driver options of every launch, for all configs. */
@@ -66,6 +70,7 @@ export interface Autotune<P, Derived extends string = never, Heuristic extends s
     DimsOfParams<P> | Derived | ScalarNames<P> | FlagNames<P> | DTypeNames<P>,
     Heuristic
   >[];
+  /** What to choose from: values of the constexprs, and launch options. */
   readonly configs: readonly Config<P, Heuristic>[];
   /** Tensors that the kernel adds to; the autotuner zeroes them before each trial. */
   readonly resetToZero?: readonly ResetNames<P, "out" | "inout">[];
@@ -130,6 +135,7 @@ export type InputSizes<P, Derived extends string> = {
 export interface Spec<P, Derived extends string = never, Heuristic extends string = never> {
   /** What the kernel computes: the docstring of the emitted function. */
   readonly doc?: string;
+  /** What the kernel takes, by name. */
   readonly params: P;
   /** Derived sizes: `dims: { MT: ({ M, TOP_K }) => M.mul(TOP_K) }`. */
   readonly dims?: { readonly [K in Derived]: (meta: Meta<P>) => HostInt };
@@ -138,6 +144,7 @@ export interface Spec<P, Derived extends string = never, Heuristic extends strin
    * [tl.minimum(device.multiProcessorCount, tl.cdiv(M, BLOCK))]`.
    */
   readonly grid: (meta: Meta<P, NoInfer<Derived>> & OnDevice) => Grid;
+  /** Several configs: the first launch for each value of the key measures all of them and keeps the fastest. */
   readonly autotune?: Autotune<P, NoInfer<Derived>, NoInfer<Heuristic>>;
   /**
    * The only config of a kernel without `autotune`. A function computes it before each launch from sizes and properties
@@ -148,6 +155,7 @@ export interface Spec<P, Derived extends string = never, Heuristic extends strin
     | ((meta: Meta<P, NoInfer<Derived>> & OnDevice) => ComputedConfig<P, NoInfer<Heuristic>>);
   /** Constexprs computed from the arguments and the chosen config: `EVEN: ({ N, BLOCK }) => N.mod(BLOCK).eq(0)`. */
   readonly heuristics?: { readonly [K in Heuristic]: HeuristicOf<P, K, NoInfer<Derived>> };
+  /** How the driver launches the kernel, whatever the config. */
   readonly launch?: DriverOptions;
   /**
    * The oldest Triton version that the kernel supports. A feature that needs 3.9 is an error under "3.6", accepted

@@ -100,7 +100,9 @@ export function kernelOn(host: Host): KernelFunction {
   }) as unknown as KernelFunction;
 }
 
-function shown({ outputs, comparison, findings, unchecked }: Evaluation): KernelEvaluation {
+/** What the caller gets of an evaluation. What the kernel printed goes to the console, as on a GPU. */
+function shown({ outputs, comparison, findings, unchecked, printed }: Evaluation): KernelEvaluation {
+  for (const line of printed ?? []) console.log(line);
   return {
     outputs: mapValues(outputs, arrayOf),
     correct: comparison?.correct ?? null,

@@ -116,8 +116,10 @@ function plainLoop(walk: Walk, node: ts.IterationStatement, frame: Frame, label:
     if (initializer && ts.isVariableDeclarationList(initializer)) declare(walk, initializer, place);
     else if (initializer) walk.evaluate(initializer, place);
     const counted = countedLoop(node);
-    if (counted && countsTraced(walk, counted, place)) walk.problem(tracedCondition.counted(counted.head), node);
-    else {
+    if (counted && countsTraced(walk, counted, place)) {
+      const text = `${counted.head} ${node.statement.getText()}`;
+      walk.problem(tracedCondition.counted(counted.head), node, { node, text });
+    } else {
       if (condition) walk.condition(condition, tracedCondition.for(), place);
       if (incrementor) walk.evaluate(incrementor, place);
     }

@@ -13,6 +13,7 @@ import { thisMachine } from "../devices/machine.js";
 import { kernelCommands, plainCommands } from "../commands/index.js";
 import { choose, importKernels, isBuildError, kernelFiles } from "../invocation/kernels.js";
 import { EnvironmentError, exitCodes, UsageError } from "../system/problems.js";
+import { withRemedy } from "../report/remedy.js";
 import type { Problem } from "../report/reports.js";
 import { keepOutput, printJson, terminal, type Streams, watchOutput } from "../system/streams.js";
 import { thrownDiagnostics } from "./thrown.js";
@@ -149,9 +150,9 @@ async function guarded(
   };
   let ended = (details: string): object => ({ ok: false, details }) satisfies Problem;
   const report = (error: unknown): number => {
-    const { message, code, exitCode } = ending(error, verbose);
+    const { message, code, exitCode, diagnostics } = ending(error, verbose);
     // The output stays one JSON document even if something fails after the report.
-    if (json && !reported) printJson(streams, ended(message));
+    if (json && !reported) printJson(streams, { ...ended(message), ...(diagnostics && { diagnostics }) });
     streams.err(exitCode === exitCodes.failed ? `${message}\n${explainHint(code)}\n` : `error ${code}: ${message}\n`);
     return exitCode;
   };
@@ -176,7 +177,7 @@ async function guarded(
   }
 }
 
-interface Ending extends Said {
+interface Ending extends Said, Pick<Problem, "diagnostics"> {
   readonly exitCode: number;
 }
 
@@ -187,7 +188,8 @@ function ending(error: unknown, verbose: boolean): Ending {
   const diagnostics = isBuildError(error) ? error.diagnostics : thrownDiagnostics(error);
   const stack = verbose && !isBuildError(error) && error instanceof Error ? [error.stack ?? ""] : [];
   const message = [...diagnostics.map(diagnosticText), ...stack].join("\n");
-  return { code: diagnostics[0]!.code, message, exitCode: exitCodes.failed };
+  const told = diagnostics.map(withRemedy);
+  return { code: diagnostics[0]!.code, message, exitCode: exitCodes.failed, diagnostics: told };
 }
 
 /** Handles what a kernel file may do on its own: throw later, await forever, end the process. */

@@ -3,6 +3,7 @@ import { proofDiagnostics, proofSummary } from "../report/proof-text.js";
 import { isBuildError } from "../invocation/kernels.js";
 import { options, type JsonOptions } from "../invocation/options.js";
 import { exitCodes } from "../system/problems.js";
+import { withRemedy } from "../report/remedy.js";
 import type { CheckReport } from "../report/reports.js";
 import { printJson } from "../system/streams.js";
 import type { KernelCommand } from "../invocation/command.js";
@@ -34,7 +35,8 @@ export const check: KernelCommand<JsonOptions> = {
     }
     const wrong = found.flatMap(({ diagnostics }) => diagnostics).find(({ severity }) => severity === "error");
     if (wrong) streams.err(`${explainHint(wrong.code)}\n`);
-    if (json) printJson(streams, { ok, kernels: found } satisfies CheckReport);
+    const told = found.map((each) => ({ ...each, diagnostics: each.diagnostics.map(withRemedy) }));
+    if (json) printJson(streams, { ok, kernels: told } satisfies CheckReport);
     return async () => (ok ? exitCodes.ok : exitCodes.failed);
   },
 };

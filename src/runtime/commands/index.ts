@@ -7,6 +7,7 @@ import { doctor } from "./doctor.js";
 import { explain } from "./explain.js";
 import { emit } from "./emit.js";
 import { importTriton } from "./import.js";
+import { fix } from "./fix.js";
 import { create } from "./new.js";
 import { packageKernels } from "./package.js";
 import { plot } from "./plot.js";
@@ -22,6 +23,7 @@ export const kernelCommands: readonly KernelCommand[] = [
   run,
   verify,
   check,
+  fix,
   trace,
   emit,
   packageKernels,

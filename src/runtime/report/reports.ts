@@ -103,10 +103,23 @@ export interface CheckReport {
     readonly kernel: string;
     readonly ok: boolean;
     readonly configs: number;
-    readonly diagnostics: readonly Diagnostic[];
+    readonly diagnostics: readonly Told[];
     /** What is proved of it for every shape; absent if it does not build. */
     readonly proof?: Certificate;
   }[];
+}
+/** A message, with its remedy apart: what stands behind the semicolon of its sentence. */
+export interface Told extends Diagnostic {
+  readonly remedy?: string;
+}
+
+// fix
+export interface FixReport {
+  /** Whether no error is left that an author has to mend. */
+  readonly ok: boolean;
+  readonly files: readonly { readonly file: string; readonly edits: number }[];
+  /** The errors without an edit. */
+  readonly left: readonly Diagnostic[];
 }
 
 // emit
@@ -453,4 +466,6 @@ export interface ExplainedCode {
 export interface Problem {
   readonly ok: false;
   readonly details: string;
+  /** What the details are made of, if the kernels' files could not be built. */
+  readonly diagnostics?: readonly Told[];
 }

@@ -30,12 +30,14 @@ export function evaluate(
   const { at, label, declared } = planned;
   const base = { at, label, declared, tuned: false, by: "eval" as const };
   try {
-    const { outputs, comparison, findings, unchecked } = kernel.evaluate(at, {
+    const { outputs, comparison, findings, unchecked, printed } = kernel.evaluate(at, {
       tolerance,
       order,
       until,
       lowered: true,
     });
+    // Not to the output, which may be one JSON document.
+    for (const line of printed ?? []) console.error(line);
     let wrong = findings.length > 0 || (comparison !== undefined && !comparison.correct);
     // A kernel that waits for other programs may not terminate in another order.
     const again =

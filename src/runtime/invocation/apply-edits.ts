@@ -1,0 +1,21 @@
+/** Applies the edits of messages to the text that they are about. */
+import type { Edit, Location } from "../../diagnostics/diagnostic.js";
+
+/**
+ * The text with these edits of its file, and how many there were. Of edits that overlap, the first one is applied: what
+ * lies inside it stands elsewhere afterwards.
+ */
+export function withEdits(text: string, edits: readonly Edit[]): { readonly text: string; readonly applied: number } {
+  const starts = [0, ...Array.from(text.matchAll(/\n/g), ({ index }) => index + 1)];
+  const offsetOf = ({ line, column }: Location): number => (starts[line - 1] ?? text.length) + column - 1;
+  const ranges = edits.map((edit) => ({ from: offsetOf(edit.at), to: offsetOf(edit.end), text: edit.text }));
+  ranges.sort((a, b) => a.from - b.from || b.to - a.to);
+  let [result, end, applied] = ["", 0, 0];
+  for (const range of ranges) {
+    if (range.from < end) continue;
+    result += text.slice(end, range.from) + range.text;
+    end = range.to;
+    applied++;
+  }
+  return { text: result + text.slice(end), applied };
+}

@@ -1,0 +1,85 @@
+/** Edits of messages, applied to the author's file. */
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { build } from "../../../src/pipeline/build.js";
+import { check } from "../../../src/runtime/commands/check.js";
+import { fix } from "../../../src/runtime/commands/fix.js";
+import { withEdits } from "../../../src/runtime/invocation/apply-edits.js";
+import type { CheckReport, FixReport } from "../../../src/runtime/report/reports.js";
+
+const folder = join(import.meta.dirname, `../../../node_modules/.cache/fix-${process.pid}`);
+mkdirSync(folder, { recursive: true });
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const file = (body: string): string => `import { constexpr, kernel, tensor, tl } from "tilescript";
+export const fixed = kernel(
+  "fixed",
+  {
+    params: { x: tensor(tl.float32, ["N", "K"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr() },
+    grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)],
+    config: { BLOCK: 16 },
+  },
+  ({ x, y, N, K, BLOCK }) => {
+    const i = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+    const sum = tl.mut(tl.zeros([BLOCK], tl.float32));
+${body}
+    tl.store(y.at(i), sum.value);
+  },
+);
+`;
+
+/** Writes the file, and runs the command on its kernel. */
+async function ran<Report>(command: typeof fix, name: string, text: string): Promise<{ code: number; report: Report }> {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  const { fixed } = (await import(/* @vite-ignore */ path)) as { fixed: unknown };
+  let out = "";
+  const streams = { out: (chunk: string) => (out += chunk), err: () => undefined, color: false };
+  const job = await command.plan([{ name: "fixed", compile: () => build(fixed) }], { json: true }, streams);
+  return { code: await job({} as never), report: JSON.parse(out) as Report };
+}
+
+test("operators and counting loops become methods and ranges", async () => {
+  const wrong = file(`    for (let k = 0; k < K; k++) {
+      sum.value = sum.value + tl.load(x.at(i, k));
+    }`);
+  const first = await ran<FixReport>(fix, "loop.ts", wrong);
+  expect(first.report).toMatchObject({ ok: true, files: [{ edits: 1 }] });
+  // What stood inside the loop is mended next.
+  const second = await ran<FixReport>(fix, "again.ts", readFileSync(join(folder, "loop.ts"), "utf8"));
+  expect(second.report).toMatchObject({ ok: true, files: [{ edits: 1 }], left: [] });
+  expect(readFileSync(join(folder, "again.ts"), "utf8")).toBe(
+    file(`    for (const k of tl.range(0, K)) {
+      sum.value = sum.value.add(tl.load(x.at(i, k)));
+    }`),
+  );
+});
+
+test("what has no edit stays and is reported", async () => {
+  const wrong = file("    sum.value = tl.load(x.at(i / 2, 0));");
+  const { code, report } = await ran<FixReport>(fix, "left.ts", wrong);
+  expect(code).toBe(1);
+  expect(report).toMatchObject({ ok: false, files: [], left: [{ code: "hidden-coercion" }] });
+  expect(readFileSync(join(folder, "left.ts"), "utf8")).toBe(wrong);
+});
+
+test("a report of check has the remedy beside the sentence", async () => {
+  const { report } = await ran<CheckReport>(check, "check.ts", file("    sum.value = tl.load(x.at(i, 0)) + 1;"));
+  expect(report.kernels[0]!.diagnostics[0]).toMatchObject({
+    code: "hidden-coercion",
+    at: { line: 12 },
+    remedy: "write a.add(1)",
+    edit: { text: "tl.load(x.at(i, 0)).add(1)" },
+  });
+});
+
+test("of edits that overlap the outer one is applied, and the text around them is kept", () => {
+  const at = (column: number) => ({ file: "a.ts", line: 2, column });
+  const edits = [
+    { at: at(3), end: at(4), text: "inner" },
+    { at: at(1), end: at(6), text: "outer" },
+    { at: at(8), end: at(9), text: "!" },
+  ];
+  expect(withEdits("a\nbcdef gh\n", edits)).toEqual({ text: "a\nouter g!\n", applied: 2 });
+});

@@ -194,8 +194,9 @@ describe("doctor", { timeout: 120_000 }, () => {
   it("should say what was found", async () => {
     const { exitCode, stdout } = await tilescript("doctor", "--json");
     expect(exitCode).toBe(0);
-    const { facts, ok } = JSON.parse(stdout) as DoctorReport;
+    const { facts, ok, next } = JSON.parse(stdout) as DoctorReport;
     expect(ok).toBe(true);
+    expect(next).toMatch(/tilescript new|install the build of torch/);
     expect(facts.map(({ name }) => name)).toEqual(["node", "tsx", "python", "device", "gpus", "compile"]);
     for (const { name, status, remedy } of facts)
       if (status === "missing") expect({ name, remedy }).toEqual({ name, remedy: expect.stringMatching(/\w/) });
@@ -207,5 +208,6 @@ describe("doctor", { timeout: 120_000 }, () => {
     expect(exitCode).toBe(3);
     expect(stdout).toMatch(/python +missing +there is no such file/);
     expect(stdout).toContain("python: name another: --python or TILESCRIPT_PYTHON");
+    expect(stdout).toMatch(/\nnext: name another: --python or TILESCRIPT_PYTHON$/);
   });
 });

@@ -47,7 +47,8 @@ export const doctor: PlainCommand<DoctorOptions> = {
       compileFact(discovery),
     ];
     const ok = opened !== undefined;
-    if (json) printJson(streams, { ok, facts, rejected: discovery.rejected } satisfies DoctorReport);
+    const next = nextStep(facts);
+    if (json) printJson(streams, { ok, facts, rejected: discovery.rejected, next } satisfies DoctorReport);
     else {
       const colors = pc.createColors(streams.color);
       const mark = { ok: colors.green("ok"), missing: colors.yellow("missing") };
@@ -56,10 +57,20 @@ export const doctor: PlainCommand<DoctorOptions> = {
       for (const { python: path, source, reason } of discovery.rejected)
         streams.out(`  not used: ${path} (${source}): ${reason}\n`);
       for (const { name, remedy } of facts) if (remedy) streams.out(`  ${name}: ${remedy}\n`);
+      streams.out(`next: ${next}\n`);
     }
     return ok ? exitCodes.ok : exitCodes.environment;
   },
 };
+
+/** What to do first: what is missing without which less works than could on this machine, else a kernel. */
+function nextStep(facts: readonly Fact[]): string {
+  const needed = facts.find(
+    ({ name, found, remedy }) =>
+      remedy && (name === "tsx" || name === "python" || found.startsWith("torch does not see")),
+  );
+  return needed?.remedy ?? "`npx tilescript new add-relu` writes a kernel file to start from";
+}
 
 function nodeFact(): Fact {
   return { name: "node", status: "ok", found: `Node ${process.versions.node} on ${process.platform} ${process.arch}` };

@@ -437,6 +437,8 @@ export interface DoctorReport {
   }[];
   /** Pythons that were found and rejected. */
   readonly rejected: readonly { readonly python: string; readonly source: string; readonly reason: string }[];
+  /** What to do first. */
+  readonly next: string;
 }
 
 // explain

@@ -4,7 +4,7 @@ import { build } from "../src/pipeline/build.js";
 import { examples } from "../tests/support/examples.js";
 
 /** In the order of the page. What an author claims or requires is in few kernels. */
-const COLUMNS: readonly Property[] = ["bounds", "coverage", "race", "padding", "dividend"];
+const COLUMNS: readonly Property[] = ["bounds", "coverage", "race", "padding", "dividend", "overflow"];
 
 /** One row an example: how much of each property is proved, and what is waived. */
 export async function proofTable(): Promise<string> {

@@ -202,10 +202,11 @@ export type Verdict =
 /**
  * What a proof shows. `bounds`: the active lanes of an access lie in its tensor. `claim`: what the author assumes holds.
  * `coverage`: every element of an output is written. `race`: no two programs, and no two lanes of a store, meet at an
- * element. `dividend`: `//` and `%` have a dividend that is not negative and a positive divisor. `padding`: what a
+ * element. `dividend`: `//` and `%` have a dividend that is not negative and a positive divisor. `overflow`: int32
+ * arithmetic of indices does not wrap. `padding`: what a
  * masked lane holds changes no result. `requirement`: something rests on what the author requires.
  */
-export type Property = "bounds" | "claim" | "coverage" | "race" | "dividend" | "padding" | "requirement";
+export type Property = "bounds" | "claim" | "coverage" | "race" | "dividend" | "overflow" | "padding" | "requirement";
 
 /** One thing that must hold of a kernel, and whether it does. */
 export interface Obligation {

@@ -284,6 +284,8 @@ export interface OpProof<Args> {
   readonly lane?: (lane: readonly Term[], of: LaneContext<Args>) => readonly Term[] | undefined;
   /** The rule is right for integers of every width. */
   readonly anyWidth?: boolean;
+  /** The result of integers may lie beyond their dtype, where it wraps. */
+  readonly wraps?: boolean;
   readonly reaches?: OpReach;
   /**
    * What a lane of the result may hold, for one kind of number in the same lane of each operand. Numbers neither overflow nor

@@ -147,6 +147,7 @@ export const add = defineOp<Pair<"add">>()({
   facts: { integer: "sum", moves: true, lanewise: true, nonNegative: bothSigns },
   proof: {
     term: term((x, y) => sum(x, y)),
+    wraps: true,
     holds: arithmetic(total, ofIntegers(total, ZERO)),
     neutral: (held) => held === ZERO,
   },
@@ -165,6 +166,7 @@ export const sub = defineOp<Pair<"sub">>()({
   facts: { integer: "difference", lanewise: true },
   proof: {
     term: term(difference),
+    wraps: true,
     holds: arithmetic(
       (x, y) => total(x, opposite(y)),
       (x, y) => (y === ZERO ? x : NUMBERS),
@@ -187,6 +189,7 @@ export const mul = defineOp<Pair<"mul">>()({
   facts: { integer: "product", lanewise: true, nonNegative: bothSigns },
   proof: {
     term: term((x, y) => product(x, y)),
+    wraps: true,
     holds: arithmetic(productOf, ofIntegers(productOf, ONE)),
     neutral: (held) => held === ONE,
   },
@@ -251,6 +254,7 @@ export const neg = defineOp<<T extends TileLike>(x: Checked<T, WhyNeg<T>>) => Ti
   facts: { lanewise: true },
   proof: {
     term: ({ x }, { truth }) => (truth ? undefined : negative(asInteger(x))),
+    wraps: true,
     holds: ({ x }, { float }) => (float || x === ZERO ? opposite(x) : NUMBERS),
   },
 });

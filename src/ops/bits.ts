@@ -82,6 +82,7 @@ function shift<Name extends "shl" | "shr">(name: Name, operator: "<<" | ">>", fo
     facts: { nonNegative: ([x]) => x === true && name === "shr" },
     proof: {
       term: ({ x, y }, { truth }) => (truth ? undefined : shifted(name, x, y)),
+      wraps: name === "shl",
       holds: ({ x }) => (x === ZERO ? ZERO : NUMBERS),
     },
   });

@@ -54,7 +54,7 @@ export const cdiv = defineOp<
     })(args, context);
   },
   facts: { integer: "blocks", nonNegative: (signs) => signs.every(Boolean) },
-  proof: { term: ({ x, y }, { folded }) => cdivTerm(asInteger(x), asInteger(y), folded) },
+  proof: { term: ({ x, y }, { folded }) => cdivTerm(asInteger(x), asInteger(y), folded), wraps: true },
 });
 
 const nextPower = (x: number): number => (x <= 0 ? 0 : 2 ** Math.ceil(Math.log2(x)));

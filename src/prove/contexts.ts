@@ -2,7 +2,7 @@
 import { atLeast, below, number, symbol, symbolsIn, type Term } from "../terms/term.js";
 import type { Budget } from "./budget.js";
 import { assume } from "./interpret.js";
-import { Knowledge } from "./knowledge.js";
+import { type CallFacts, Knowledge } from "./knowledge.js";
 import type { Model } from "./model.js";
 import type { Access } from "./reaching.js";
 
@@ -14,10 +14,12 @@ export class Contexts {
   constructor(
     readonly model: Model,
     readonly budget: Budget,
+    more: readonly Term[] = [],
+    callFacts?: CallFacts,
   ) {
     const { environment, launch } = model;
-    this.#launch = new Knowledge({ budget, callFacts: environment.factsOf });
-    for (const fact of launch.facts) assume(this.#launch, fact);
+    this.#launch = new Knowledge({ budget, callFacts: callFacts ?? environment.factsOf });
+    for (const fact of [...launch.facts, ...more]) assume(this.#launch, fact);
   }
 
   /** Forgets what was looked at with no steps left: another obligation may see more. */

@@ -4,6 +4,7 @@ import { atLeastZero, type Definition, isZero, type Knowledge } from "./knowledg
 import {
   add,
   atom,
+  atomsOf,
   constant,
   constantOf,
   type Division,
@@ -201,11 +202,50 @@ function named(known: Knowledge, dividend: Polynomial, divisor: Polynomial): Div
   const covered = subtract(dividend, subtract(divisor, ONE));
   if (!isConstant(covered) && isAtLeastZero(known, covered, "sums")) {
     known.add(atLeastZero(subtract(covered, quotient)));
-    // What is at least as large as the divisor contains it once; products of such quotients are then known to be positive.
-    if (isAtLeastZero(known, subtract(dividend, divisor), "sums")) known.add(atLeastZero(subtract(quotient, ONE)));
+    boundBelow(known, dividend, divisor, quotient);
   }
+  boundByMost(known, dividend, divisor, quotient);
+  boundByFactor(known, dividend, divisor, quotient);
   compareQuotients(known, dividend, divisor, quotient);
   return { quotient, remainder };
+}
+
+/** What is at least as large as the divisor contains it once, and from there on no oftener than the divisor's least number. */
+function boundBelow(known: Knowledge, dividend: Polynomial, divisor: Polynomial, quotient: Polynomial): void {
+  const beyond = subtract(dividend, divisor);
+  if (!isAtLeastZero(known, beyond, "sums")) return;
+  const more = subtract(quotient, ONE);
+  known.add(atLeastZero(more));
+  const least = known.least(divisor) ?? 1n;
+  if (least > 1n && !isConstant(divisor)) known.add(atLeastZero(subtract(beyond, scale(more, least))));
+}
+
+/** Of a number below `f * divisor` the quotient is below `f`: a program's row, where the grid is rows times columns. */
+function boundByMost(known: Knowledge, dividend: Polynomial, divisor: Polynomial, quotient: Polynomial): void {
+  const [[name, by] = [], ...more] = [...dividend];
+  if (name === undefined || by !== 1n || more.length > 0 || isConstant(divisor)) return;
+  for (const { p, exact } of known.conditions.slice()) {
+    if (exact || p.get(name) !== -1n || p.size > 3) continue;
+    const end = add(add(p, dividend), ONE);
+    const found = divisions(end, divisor).find(({ rest }) => rest.size === 0);
+    if (found) known.add(atLeastZero(subtract(subtract(found.quotient, ONE), quotient)));
+  }
+}
+
+/**
+ * Of a remainder by `f * g` that is below `f * divisor`, the quotient is below `f`: a place in a group of rows, by the
+ * rows that the group has, is a column.
+ */
+function boundByFactor(known: Knowledge, dividend: Polynomial, divisor: Polynomial, quotient: Polynomial): void {
+  const [[name, by] = [], ...more] = [...dividend];
+  const inner = name === undefined ? undefined : known.definitions.get(name);
+  if (more.length > 0 || by !== 1n || inner?.kind !== "division" || inner.remainder !== name) return;
+  if (inner.divisor.size !== 1 || isConstant(divisor) || !isOwn(known, inner)) return;
+  for (const factor of new Set(atomsOf([...inner.divisor.keys()][0]!))) {
+    const f = atom(factor);
+    if (!isAtLeastZero(known, subtract(subtract(multiply(f, divisor), ONE), dividend), "products")) continue;
+    known.add(atLeastZero(subtract(subtract(f, ONE), quotient)));
+  }
 }
 
 /** Quotients by one divisor are ordered as their dividends. */

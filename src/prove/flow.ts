@@ -20,6 +20,8 @@ export interface OpStep {
   readonly access: Access | undefined;
   /** The operands that are terms where it happens; of an access none. */
   readonly terms: readonly (TermTile | undefined)[];
+  /** The result, where it is a term. */
+  readonly made: TermTile | undefined;
   readonly path: readonly Term[];
   /** Programs and turns, outer ones first. */
   readonly scope: readonly string[];

@@ -155,7 +155,7 @@ class Follower {
       const access = reach(environment, statement, this.#mayBeSkipped);
       if (environment.trial === 0 && !this.#ended) this.accesses.push(access);
       const { path, scope } = access;
-      this.flow.push({ kind: "op", statement, access, terms: [], path, scope });
+      this.flow.push({ kind: "op", statement, access, terms: [], made: undefined, path, scope });
       return;
     }
     if (op.spelling.form === "raw" && environment.trial === 0) this.raw.push(statement);
@@ -163,8 +163,9 @@ class Follower {
     const terms = operands.map((operand) => environment.terms(operand));
     const { path } = environment;
     const scope = environment.scope.map(({ name }) => name);
-    this.flow.push({ kind: "op", statement, access: undefined, terms, path, scope });
     applyOp(environment, statement, this.#masksOf);
+    const made = environment.terms(statement.results[0]);
+    this.flow.push({ kind: "op", statement, access: undefined, terms, made, path, scope });
   }
 
   /** What happens meanwhile, which becomes part of another step. */

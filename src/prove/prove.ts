@@ -5,6 +5,7 @@
 import type { Certificate, Verdict } from "../contract/compiled.js";
 import { type KernelIR, paramsOf } from "../ir/nodes.js";
 import { withTerms } from "../terms/term.js";
+import { INT32_REACH } from "../types/limits.js";
 import { boundsDuties } from "./bounds.js";
 import { Budget } from "./budget.js";
 import { claimDuties } from "./claims.js";
@@ -12,8 +13,10 @@ import { Contexts } from "./contexts.js";
 import { dividendDuties } from "./dividends.js";
 import { gridLimits } from "./grid-limits.js";
 import type { Assigned } from "./launch.js";
+import { unreached } from "./int32.js";
 import { modelOf } from "./model.js";
 import { coverageDuties } from "./coverage.js";
+import { overflowDuties } from "./overflow.js";
 import { paddingDuties } from "./padding.js";
 import type { Duties, Duty, Stand } from "./obligations.js";
 import { raceDuties } from "./races.js";
@@ -27,6 +30,7 @@ const PROPERTIES: readonly Duties[] = [
   coverageDuties,
   raceDuties,
   dividendDuties,
+  overflowDuties,
   paddingDuties,
 ];
 
@@ -58,7 +62,7 @@ class Prover {
         const { property, of, at } = duty;
         return { property, of, at, verdict: this.#decide(duty) };
       }),
-      promises: promisesOf(ir),
+      promises: [...promisesOf(ir), ...(duties.some(({ property }) => property === "overflow") ? axesOf(ir) : [])],
       limits: [...new Set(models.flatMap(gridLimits))],
     };
   }
@@ -108,7 +112,7 @@ class Prover {
   }
 
   #witness({ model }: Stand, index: number, question: Question): Witness | undefined {
-    if (!this.#mayRefute(question)) return undefined;
+    if (question.isTooLarge === true || !this.#mayRefute(question)) return undefined;
     this.#trials.refill();
     const witness = findWitness(model, index, question, this.trial, this.#trials);
     if (!witness) this.#trials.lose();
@@ -123,6 +127,11 @@ class Prover {
       return param?.range !== undefined && !(name in this.ir.inputs);
     });
   }
+}
+
+/** No launch compares the axes of these tensors with what int32 indices reach. */
+function axesOf(ir: KernelIR): readonly string[] {
+  return unreached(ir).map(({ name }) => `no axis of ${name} has ${INT32_REACH} elements or more`);
 }
 
 /** What inputs are promised to hold: nothing on a GPU checks it. */

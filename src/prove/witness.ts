@@ -35,6 +35,8 @@ export interface Question {
   readonly meets?: readonly Spot[];
   /** What else it depends on. */
   readonly about?: readonly Term[];
+  /** Only cases that are too large for the evaluator could show it. */
+  readonly isTooLarge?: boolean;
   /** How tensors lie in memory, for what only other strides than those of dense tensors show. */
   readonly layouts?: Case["layouts"];
 }

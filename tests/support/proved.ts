@@ -9,6 +9,7 @@ export const FORBIDS: Readonly<Partial<Record<Property, readonly string[]>>> = {
   race: ["race", "lane-conflict"],
   padding: ["uninitialised"],
   dividend: ["negative-division", "division"],
+  overflow: ["overflow"],
 };
 
 /** The property that forbids a finding. */
@@ -27,6 +28,8 @@ const isUnset = ({ code, message }: Finding): boolean =>
 /** Whether an obligation is about what a finding tells of: its line, or its tensor where more than one line takes part. */
 function isAbout({ property, of, at }: Obligation, finding: Finding): boolean {
   if (!FORBIDS[property]?.includes(finding.code)) return false;
+  // Of what is computed from something that may wrap nothing is said.
+  if (property === "overflow") return true;
   if (property === "coverage" || property === "race") return of.split(" ").at(-1) === namedIn(finding);
   return at?.line === finding.at?.line && at?.column === finding.at?.column;
 }

@@ -1,5 +1,5 @@
 /** A kernel's certificate as a sentence and as messages at the author's lines. */
-import { type Case, type Certificate, formatSizes, type Obligation } from "../../contract/compiled.js";
+import { type Case, type Certificate, formatSizes, type Obligation, type Property } from "../../contract/compiled.js";
 import { notProved } from "../../diagnostics/catalogue/proof-codes.js";
 import { type Diagnostic, problem, TileScriptError, warning } from "../../diagnostics/diagnostic.js";
 
@@ -31,6 +31,9 @@ export function refuseRefuted(proof: Certificate): void {
   if (wrong.length > 0) throw new TileScriptError(wrong);
 }
 
+/** What mostly has one cause in several lines. */
+const OF_KERNEL: ReadonlySet<Property> = new Set<Property>(["dividend", "overflow"]);
+
 /**
  * What is refuted is an error, what is unknown a warning. One cause is said once, and what is unknown of a line that has an
  * error waits for its remedy.
@@ -43,7 +46,7 @@ export function proofDiagnostics({ obligations }: Certificate): readonly Diagnos
     const { property, of, at, verdict } = each;
     if (verdict.kind === "proved" || verdict.kind === "waived") return [];
     if (verdict.kind === "unknown") {
-      const cause = `${property === "dividend" ? property : placeOf(each)} ${verdict.missing}`;
+      const cause = `${OF_KERNEL.has(property) ? property : placeOf(each)} ${verdict.missing}`;
       return wrong.has(placeOf(each)) || !isNew(cause) ? [] : [warning(notProved(of, verdict.missing), at)];
     }
     const { code, message } = verdict.finding;

@@ -150,6 +150,16 @@ describe("what kernels need is proved", () => {
     expect(proves(knowing(...positive), below(quotient(c, b), cdiv(a, b)))).toBe(false);
     expect(proves(knowing(...positive), below(product(c, b), a))).toBe(false);
     expect(proves(knowing(...positive, atLeast(a, sum(b, n(-1)))), atLeast(quotient(a, b), n(1)))).toBe(false);
+    // A row of a grid, a column of a group of rows, and blocks that are at least so long.
+    expect(proves(knowing(...positive, below(c, product(a, b))), below(quotient(c, a), b))).toBe(true);
+    expect(proves(knowing(...positive, atMost(c, product(a, b))), below(quotient(c, a), b))).toBe(false);
+    const place = remainder(c, product(a, b));
+    expect(proves(knowing(...positive), below(quotient(place, b), a))).toBe(true);
+    expect(proves(knowing(...positive), below(quotient(place, b), sum(a, n(-1))))).toBe(false);
+    const long = knowing(atLeast(b, n(4)), atLeast(a, b));
+    const more = sum(quotient(a, b), n(-1));
+    expect(proves(long, atMost(product(n(4), more), difference(a, b)))).toBe(true);
+    expect(proves(long, atMost(product(n(5), more), difference(a, b)))).toBe(false);
   });
 });
 

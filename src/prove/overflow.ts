@@ -1,0 +1,188 @@
+/**
+ * Whether int32 arithmetic that decides an address or a mask stays in int32: in all lanes, because a mask compares those
+ * that it leaves out as well. What is computed of something that may wrap is not asked about.
+ */
+import { indexValues } from "../analysis/index-values.js";
+import type { FindingCode } from "../diagnostics/catalogue/index.js";
+import type { Location } from "../diagnostics/diagnostic.js";
+import { all, atLeast, below, number, sum, type Term, termsIn } from "../terms/term.js";
+import { isAtLeastZero } from "./decide.js";
+import { type OpStep, opsIn } from "./flow.js";
+import { Int32, LIMIT } from "./int32.js";
+import { polynomialOf } from "./interpret.js";
+import type { Knowledge } from "./knowledge.js";
+import type { Model } from "./model.js";
+import { offsetsOnly } from "./offsets-only.js";
+import type { Duties, Open, Stand } from "./obligations.js";
+import { add, atom, constant, ONE, type Polynomial, subtract } from "./polynomial.js";
+import { at, namesOf, type TermTile } from "./symbolic.js";
+import { reasonOf } from "./words.js";
+
+const WRAPS: readonly FindingCode[] = ["overflow"];
+const END = 2 ** 31;
+
+/** One duty for each line with arithmetic that may wrap. */
+export const overflowDuties: Duties = (models) => {
+  const places = new Map<string, Location | undefined>();
+  for (const model of models)
+    for (const { statement } of arithmeticIn(model)) places.set(lineOf(statement.at), statement.at);
+  return [...places].map(([line, place]) => ({
+    property: "overflow",
+    of: "the arithmetic of indices",
+    at: place,
+    asks: (stand) => openLine(stand, line),
+  }));
+};
+
+const lineOf = (place: Location | undefined): string => `${place?.file}:${place?.line}`;
+
+/** An op whose result may lie beyond int32, with what it makes. */
+type Arithmetic = OpStep & { readonly made: TermTile };
+
+function arithmeticIn({ ir, flow }: Model): readonly Arithmetic[] {
+  const indices = indexValues(ir);
+  const isOffset = offsetsOnly(ir);
+  return opsIn(flow).filter((step): step is Arithmetic => {
+    const { op, results } = step.statement;
+    const [result] = results;
+    const isInt32 = result?.type.kind === "tile" && result.type.dtype === "int32";
+    return isInt32 && step.made !== undefined && op.proof.wraps === true && indices.has(result) && !isOffset(result);
+  });
+}
+
+function openLine(stand: Stand, line: string): Open | undefined {
+  const found = rangesOf(stand);
+  found.limits.begin();
+  for (const step of found.steps) {
+    if (lineOf(step.statement.at) !== line || found.isInside(step)) continue;
+    found.limits.end();
+    const { values, lanes } = found.valuesOf(step);
+    const { path, scope, statement } = step;
+    const question = {
+      holds: all(...values.flatMap((value) => [below(value, number(END)), atLeast(value, number(-END))])),
+      given: path,
+      variables: [...scope, ...lanes],
+      places: [statement.at],
+      finds: WRAPS,
+      isTooLarge: !isLarge(values),
+    };
+    const { spelling, name } = statement.op;
+    const what = spelling.form === "infix" ? spelling.operator : `tl.${name}`;
+    const reason = reasonOf(stand.model, "cast an operand to tl.int64 first", values, path);
+    return {
+      question,
+      missing: `nothing shows that the result of ${what} stays in int32${reason}`,
+    };
+  }
+  return undefined;
+}
+
+/** Whether it may wrap at sizes that the evaluator can run: a number of the author's takes it there. */
+const isLarge = (values: readonly Term[]): boolean =>
+  [...termsIn(...values)].some(({ kind, value }) => kind === "number" && (value >= LARGE || -value >= LARGE));
+const LARGE = 2n ** 16n;
+
+const known = new WeakMap<Model, Ranges>();
+
+function rangesOf(stand: Stand): Ranges {
+  let ranges = known.get(stand.model);
+  if (!ranges) known.set(stand.model, (ranges = new Ranges(stand)));
+  return ranges;
+}
+
+/** What is found out of a model's arithmetic. */
+class Ranges {
+  readonly steps: readonly Arithmetic[];
+  readonly limits: Int32;
+  readonly #inside = new Map<OpStep, boolean>();
+  readonly #values = new Map<string, boolean>();
+  /** Results that may have wrapped. */
+  readonly #doubtful = new Set<TermTile>();
+
+  constructor(readonly stand: Stand) {
+    this.steps = arithmeticIn(stand.model);
+    this.limits = new Int32(stand.model);
+  }
+
+  /** Whether a result certainly stays in int32, or is computed of one that may not. */
+  isInside(step: Arithmetic): boolean {
+    let inside = this.#inside.get(step);
+    if (inside !== undefined) return inside;
+    const follows = step.terms.some((each) => each && this.#doubtful.has(each));
+    inside = !follows && (this.#isPartOfSum(step) || this.#staysInside(step));
+    if (!inside) this.#doubtful.add(step.made);
+    this.#inside.set(step, inside || follows);
+    return inside || follows;
+  }
+
+  /** The result of any lane, active or not, and what is computed on the way to it. */
+  valuesOf({ statement, terms, made }: Arithmetic): {
+    readonly values: readonly Term[];
+    readonly lanes: readonly string[];
+  } {
+    const { environment } = this.stand.model;
+    const { op, results } = statement;
+    const lane = environment.lanes(`lane ${environment.nameOf(statement)}`, environment.shape(results[0]!.type));
+    const [x, y] = terms.map((each) => each && at(each, lane));
+    const isBlocks = op.facts.integer === "blocks" && x && y;
+    return { values: [at(made, lane), ...(isBlocks ? [sum(x, y, number(-1))] : [])], lanes: namesOf(lane) };
+  }
+
+  /** Whether it is part of a sum in the same place that stays inside, as are its parts where none is negative. */
+  #isPartOfSum(step: Arithmetic): boolean {
+    const whole = this.steps.find(
+      ({ statement, terms, path, scope }) =>
+        statement.op.facts.integer === "sum" &&
+        terms.includes(step.made) &&
+        path.length === step.path.length &&
+        path.every((each, i) => each === step.path[i]) &&
+        scope.length === step.scope.length,
+    );
+    if (!whole || whole === step || step.statement.op.facts.integer === "blocks") return false;
+    const { lanes } = this.valuesOf(whole);
+    const here = this.limits.onPath(whole, lanes);
+    const lane = this.stand.model.environment.lanes(
+      `lane ${this.stand.model.environment.nameOf(whole.statement)}`,
+      this.stand.model.environment.shape(whole.statement.results[0]!.type),
+    );
+    const isNatural = (each: TermTile | undefined): boolean =>
+      each !== undefined && isAtLeastZero(here, polynomialOf(here, at(each, lane)), "products");
+    return whole.terms.every(isNatural) && this.isInside(whole) && !this.#doubtful.has(whole.made);
+  }
+
+  #staysInside(step: Arithmetic): boolean {
+    const { values, lanes } = this.valuesOf(step);
+    return values.every((value) => {
+      if (value.kind === "number" || value.kind === "symbol") return true;
+      const key = `${value.id} | ${step.path.map(({ id }) => id).join()} | ${step.scope.join()}`;
+      let inside = this.#values.get(key);
+      if (inside === undefined) this.#values.set(key, (inside = isInside(this.limits.onPath(step, lanes), value)));
+      return inside;
+    });
+  }
+}
+
+function isInside(here: Knowledge, value: Term): boolean {
+  const p = polynomialOf(here, value);
+  const limit = atom(LIMIT);
+  const holds = (goal: (of: Polynomial) => Polynomial, end: "least" | "most"): boolean => {
+    const rounded = withoutSmall(here, p, end);
+    return [rounded, ...(rounded === p ? [] : [p])].some((each) => isAtLeastZero(here, goal(each), "cases"));
+  };
+  return holds((of) => subtract(subtract(limit, ONE), of), "most") && holds((of) => add(limit, of), "least");
+}
+
+const SMALL = 2n ** 22n;
+
+/** With numbers in place of what is small whatever the shape, such as lanes: no less, or no more, than it is. */
+function withoutSmall(here: Knowledge, p: Polynomial, end: "least" | "most"): Polynomial {
+  let result = p;
+  for (const [monomial, by] of p) {
+    if (monomial === "") continue;
+    const { least, most } = here.interval(monomial);
+    const bound = by > 0n === (end === "most") ? most : least;
+    if (bound === undefined || bound * by > SMALL || bound * by < -SMALL) continue;
+    result = add(subtract(result, new Map([[monomial, by]])), constant(bound * by));
+  }
+  return result;
+}

@@ -1,0 +1,88 @@
+/** Whether int32 arithmetic of indices stays in int32, for every shape that a launch accepts. */
+import { expect, test } from "vitest";
+import { constexpr, kernel, scalar, tensor, tl } from "../../../src/index.js";
+import type { Verdict } from "../../../src/contract/compiled.js";
+import { build } from "../../../src/pipeline/build.js";
+
+const spec = {
+  params: { x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr() },
+  grid: ({ N, BLOCK }: any) => [tl.cdiv(N, BLOCK)],
+  autotune: { key: ["N"], configs: [{ BLOCK: 16 }, { BLOCK: 1024 }] },
+};
+const index = (BLOCK: any) => tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+
+async function certificate(read: (args: any) => any, more: object = {}) {
+  const body = (args: any): void => {
+    const { x, y, BLOCK } = args;
+    tl.store(y.at(index(BLOCK)), tl.load(x.at(read(args)), { other: 0 }));
+  };
+  return (await build(kernel("wrapping", { ...spec, ...more } as never, body as never))).proof();
+}
+
+/** The verdicts that are not `proved`. */
+async function open(read: (args: any) => any, more?: object): Promise<readonly Verdict[]> {
+  const { obligations } = await certificate(read, more);
+  return obligations.flatMap(({ property, verdict }) =>
+    property === "overflow" && verdict.kind !== "proved" ? [verdict] : [],
+  );
+}
+const unknown = [{ kind: "unknown", missing: expect.stringContaining("stays in int32") }];
+
+test("blocks of what int32 offsets reach stay inside, and so do the lanes behind the end", async () => {
+  expect(await open(({ BLOCK }) => index(BLOCK))).toEqual([]);
+  expect(await open(({ N, BLOCK }) => N.sub(1).sub(index(BLOCK)))).toEqual([]);
+  expect(await open(({ N, BLOCK }) => tl.minimum(index(BLOCK), N.sub(1)).add(4096).mod(N))).toEqual([]);
+  expect(await open(({ N, BLOCK }) => index(BLOCK).add(N.floorDiv(2)).mod(N))).toMatchObject(unknown);
+});
+
+test("a number of the author's that takes an index out of int32 is refuted by a small case", async () => {
+  expect(await open(({ BLOCK }) => index(BLOCK).mul(1_000_000_000))).toMatchObject([
+    { kind: "refuted", finding: { code: "overflow" } },
+  ]);
+  expect(await open(({ BLOCK }) => index(BLOCK).to(tl.int64).mul(1_000_000_000))).toEqual([]);
+});
+
+test("twice a size is unknown, until a requirement bounds it or an operand is int64", async () => {
+  const twice = ({ N, BLOCK }: any) => index(BLOCK).add(N).mod(N);
+  expect(await open(twice)).toMatchObject(unknown);
+  expect(await open(twice, { requires: ({ N }: any) => [N.le(2 ** 30 - 1024)] })).toEqual([]);
+  expect(await open(({ N, BLOCK }) => index(BLOCK).to(tl.int64).add(N).mod(N))).toEqual([]);
+});
+
+test("a number of the caller's is unknown, until its range is declared", async () => {
+  const strided = ({ BLOCK, step }: any) => index(BLOCK).mul(step);
+  const withStep = (options: object) => ({ params: { ...spec.params, step: scalar(tl.int32, options) } });
+  expect(await open(strided, withStep({}))).toMatchObject(unknown);
+  const small = { ...withStep({ range: [0, 9] }), requires: ({ N }: any) => [N.le(2 ** 27)] };
+  expect(await open(strided, small)).toEqual([]);
+});
+
+test("offsets by hand may wrap behind the end: the mask leaves those lanes out", async () => {
+  const body = ({ x, y, N, BLOCK }: any): void => {
+    const mask = index(BLOCK).lt(N);
+    const value = tl.load(x.ptr.add(index(BLOCK).mul(x.stride(0))), { mask });
+    tl.store(y.at(index(BLOCK)), value);
+  };
+  const { obligations } = (await build(kernel("by_hand", spec as never, body as never))).proof();
+  expect(obligations.filter(({ verdict }) => verdict.kind !== "proved")).toEqual([]);
+});
+
+test("an offset by hand that is compared or divided on its way is asked about", async () => {
+  const rows = { x: tensor(tl.float32, ["M", "N"]), y: tensor.out(tl.float32, ["M"]), BLOCK: constexpr() };
+  const body = ({ x, y, M, BLOCK }: any): void => {
+    const i = index(BLOCK);
+    const far = i.mul(x.stride(0)).floorDiv(2);
+    tl.store(y.at(i), tl.load(x.ptr.add(far.mul(0)), { mask: i.lt(M) }));
+  };
+  const more = { params: rows, grid: ({ M, BLOCK }: any) => [tl.cdiv(M, BLOCK)] };
+  const { obligations } = (await build(kernel("halved", { ...spec, ...more } as never, body as never))).proof();
+  const wraps = obligations.filter(({ property, verdict }) => property === "overflow" && verdict.kind === "unknown");
+  expect(wraps).toHaveLength(1);
+});
+
+test("axes that no launch compares with what int32 reaches are a promise", async () => {
+  const far = { ...spec.params, y: tensor.out(tl.float32, ["N"], { offsets: tl.int64 }) };
+  const { promises } = await certificate(({ BLOCK }) => index(BLOCK), { params: far });
+  expect(promises).toEqual(["no axis of y has 2146435072 elements or more"]);
+  expect((await certificate(({ BLOCK }) => index(BLOCK))).promises).toEqual([]);
+});

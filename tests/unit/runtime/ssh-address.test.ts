@@ -28,6 +28,8 @@ describe("the address of a machine", () => {
     ["-oProxyCommand=touch /tmp/x", /"-oProxyCommand=touch " is no host/],
     ["-oProxyCommand=touch", /is no host/],
     ["me@-oProxyCommand=x", /is no host/],
+    ["-v", /"-v" is no host/],
+    ["me@-v", /"-v" is no host/],
     ["-l@box", /"-l" is no user/],
     ["me;id@box", /"me;id" is no user/],
     ["$(id)@box", /is no user/],

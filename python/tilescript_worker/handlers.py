@@ -5,7 +5,6 @@ from __future__ import annotations
 from .bench import bench
 from .compile import compile_ahead, compile_case
 from .device import choose, describe
-from .importing import match, read_kernels
 from .lookups import launches
 from .prewarm import prewarm
 from .protocol import Handler
@@ -17,6 +16,9 @@ def handlers(wanted: str, gpu: int | None = None) -> dict[str, Handler]:
     """One handler for each type of request, on the requested device, of whose GPUs it may name one."""
     device = choose(wanted, gpu)
     if device.kind == "compiler":
+        # It imports Triton, which decides then whether it interprets: the device must have been chosen before.
+        from .importing import match, read_kernels
+
         return {
             "compile": compile_case,
             "ahead": compile_ahead,

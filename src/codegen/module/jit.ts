@@ -87,9 +87,16 @@ function dtypeExpression(ir: KernelIR, names: KernelNames, elem: Elem): Expressi
   const holds = (param: TensorParam) => typeof param.dtype !== "string" && param.dtype.name === elem.name;
   const tensors = paramsOf(ir, "tensor").filter(holds);
   const present = tensors.filter((param) => !param.optional);
-  const holder = present.find((param) => param.role !== "in") ?? present[0] ?? tensors[0]!;
+  const holder = present.find((param) => param.role !== "in") ?? present[0] ?? tensors[0];
+  if (!holder) {
+    // Raw pointers alone have the variable; results are mostly behind the last.
+    const pointers = paramsOf(ir, "pointer").filter(({ dtype }) => nameOf(dtype) === elem.name);
+    return py.dotted(`${names.parameters.get(pointers.at(-1)!.value)!}.dtype.element_ty`);
+  }
   return py.dotted(`${names.parameters.get(holder.pointer)!}.dtype${holder.block ? "" : ".element_ty"}`);
 }
+
+const nameOf = (elem: Elem): string => (typeof elem === "string" ? elem : elem.name);
 
 /** Sizes, scalars and strides that the kernel uses, that are autotuning keys or that prune its configs. */
 export function usedParameters(ir: KernelIR): ReadonlySet<Value> {

@@ -16,4 +16,4 @@ const unchecked = ["a page has no device to run on, so the kernel was evaluated 
 export const kernel: KernelFunction = kernelOn({ build, call: async () => ({ device: "eval", unchecked }) });
 
 /** Does nothing, because a kernel file is not a program in a page. */
-export function main(): void {}
+export function main(..._ignored: readonly unknown[]): void {}

@@ -22,7 +22,7 @@ export function captureLocation(inside: Inside = isTileScript): Location | undef
     if (index === undefined) continue;
     const cache = cacheOf(inside);
     const frame: NodeJS.CallSite = raw[index];
-    const key = `${frame.getFileName()}:${frame.getLineNumber()}:${frame.getColumnNumber()}`;
+    const key = `${fileOf(frame)}:${frame.getLineNumber()}:${frame.getColumnNumber()}`;
     // Frames below the author's are not asked for: mapping each costs.
     const at = cache.get(key) ?? authorFrame(stackOf(index + 1, captureLocation), inside);
     if (at) cache.set(key, at);
@@ -43,6 +43,7 @@ function stackOf(limit: number, callee: Function, prepare?: typeof rawFrames): u
   if (prepare) Error.prepareStackTrace = prepare;
   try {
     const holder: { stack?: unknown } = {};
+    if (typeof Error.captureStackTrace !== "function") return new Error().stack;
     Error.captureStackTrace(holder, callee);
     return holder.stack;
   } finally {
@@ -51,10 +52,15 @@ function stackOf(limit: number, callee: Function, prepare?: typeof rawFrames): u
   }
 }
 
+/** A frame's file, or what `//# sourceURL` calls code that a page made. */
+function fileOf(frame: NodeJS.CallSite): string {
+  return frame.getScriptNameOrSourceURL?.() || (frame.getFileName() ?? "");
+}
+
 /** Which frame is the first outside the library, before source maps. */
 function findAuthor(frames: readonly NodeJS.CallSite[], inside: Inside): number | undefined {
   const index = frames.findIndex((frame) => {
-    const file = normalise(frame.getFileName() ?? "");
+    const file = normalise(fileOf(frame));
     return file !== undefined && !inside(file);
   });
   return index < 0 ? undefined : index;
@@ -72,7 +78,8 @@ function authorFrame(stack: unknown, inside: Inside): Location | undefined {
 const parsed = new Map<string, Location | undefined>();
 
 /**
- * One line of a V8 stack: `at f (file:1:2)`, `at new X (…)`, `at Object.m [as n] (…)`, `at async f (…)`, `at file:1:2`.
+ * One line of a V8 stack: `at f (file:1:2)`, `at new X (…)`, `at Object.m [as n] (…)`, `at async f (…)`, `at file:1:2`;
+ * or of one in Firefox and Safari: `f@file:1:2`.
  * Undefined for lines without a file of their own: natives, `node:` internals, evaluated code.
  */
 export function parseFrame(line: string): Location | undefined {
@@ -80,7 +87,8 @@ export function parseFrame(line: string): Location | undefined {
   const match = line.includes("(eval at ")
     ? undefined
     : (/^\s*at (?:async )?.*? \((?<file>.+):(?<line>\d+):(?<column>\d+)\)$/.exec(line) ??
-      /^\s*at (?:async )?(?<file>.+):(?<line>\d+):(?<column>\d+)$/.exec(line));
+      /^\s*at (?:async )?(?<file>.+):(?<line>\d+):(?<column>\d+)$/.exec(line) ??
+      /^[^@\s]*@(?<file>.+):(?<line>\d+):(?<column>\d+)$/.exec(line));
   const groups = match?.groups;
   const file = normalise(groups?.file ?? "");
   const frame =
@@ -104,13 +112,13 @@ function normalise(file: string): string | undefined {
 }
 
 const HERE = normalise(import.meta.url);
-/** The package's folder. Unknown when everything was bundled into one file: then no frame can be told from ours. */
+/** The package's folder. Unknown in a bundle: then only this file, with what is bundled into it, is known to be ours. */
 const PACKAGE = HERE && /^(.*\/)(?:src|dist)\/diagnostics\/callsite\.[cm]?[jt]s$/.exec(HERE)?.[1];
 const insideCache = new Map<string, boolean>();
 
 /** Whether a file is the library's own. */
 export function isTileScript(file: string): boolean {
-  if (PACKAGE === undefined) return true;
+  if (PACKAGE === undefined) return file === HERE;
   let known = insideCache.get(file);
   if (known === undefined) {
     known = ["src", "dist", "bin"].some((folder) => file.startsWith(`${PACKAGE}${folder}/`));

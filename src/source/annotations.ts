@@ -1,5 +1,5 @@
 /** What a type annotation says about a value. Only the types of TileScript and of the same file are known. */
-import { ts } from "@ts-morph/common";
+import { ts } from "./typescript.js";
 import { typesOf } from "./imports.js";
 import { type Abstract, holder, join, PLAIN, TRACED, weaken } from "./known-values.js";
 

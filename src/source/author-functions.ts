@@ -1,5 +1,5 @@
 /** Calls of the author's functions: their bodies are walked with what they are given. */
-import { ts } from "@ts-morph/common";
+import { ts } from "./typescript.js";
 import { annotated } from "./annotations.js";
 import { type Frame, invocation, region, type Region, Scope, type Walk } from "./regions.js";
 import { type Abstract, type FunctionNode, holder, join, PLAIN, signature, weaken } from "./known-values.js";

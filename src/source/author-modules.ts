@@ -1,7 +1,6 @@
 /** Imports and exports of the author's files, followed as far as a kernel uses them. */
-import { ts } from "@ts-morph/common";
-import { isLibrary, type Read, specifier } from "./imports.js";
-import { moduleFile } from "./module-files.js";
+import { ts } from "./typescript.js";
+import { type Files, isLibrary, specifier } from "./imports.js";
 import { type Frame, invocation, Scope, type Walk } from "./regions.js";
 import { type Abstract, exported, holder, PLAIN } from "./known-values.js";
 
@@ -10,12 +9,12 @@ export class AuthorModules {
   private readonly scopes = new Map<ts.SourceFile, Scope>();
 
   constructor(
-    private readonly read: Read,
+    private readonly files: Files,
     private readonly walk: Walk,
   ) {}
 
   walkFile(path: string): void {
-    const file = this.read(path);
+    const file = this.files.read(path);
     if (file) this.walk.statements(file.statements, this.frameOf(file));
   }
 
@@ -61,7 +60,7 @@ export class AuthorModules {
   }
 
   private importOf(file: ts.SourceFile, from: string, name: string): Abstract {
-    const target = moduleFile(file, from, this.read);
+    const target = this.files.moduleFile(file, from);
     const load = (): Abstract | undefined => target && this.exportOf(target.file, name, new Set());
     return target && !target.isForeign ? (load() ?? PLAIN) : { kind: "imported", name, from, load };
   }
@@ -96,12 +95,12 @@ export class AuthorModules {
     if (!from) return named && (this.scopeOf(file).lookup(original)?.value ?? PLAIN);
     if (clause && !named) return undefined;
     if (isLibrary(file, from)) return exported(original);
-    const target = moduleFile(file, from, this.read)?.file;
+    const target = this.files.moduleFile(file, from)?.file;
     return target && this.exportOf(target, original, seen);
   }
 
   private namespaceOf(file: ts.SourceFile, from: string): Abstract {
-    const found = moduleFile(file, from, this.read);
+    const found = this.files.moduleFile(file, from);
     const load = (): Abstract | undefined => found && this.exportsOf(found.file);
     return found && !found.isForeign ? this.exportsOf(found.file) : { kind: "imported", name: "*", from, load };
   }

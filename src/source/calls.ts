@@ -1,5 +1,5 @@
 /** Calls: the result of an op, an array method or the author's own function. */
-import { ts } from "@ts-morph/common";
+import { ts } from "./typescript.js";
 import { earlyExit } from "../diagnostics/catalogue/control-codes.js";
 import {
   hiddenCoercion,

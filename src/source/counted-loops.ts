@@ -1,5 +1,5 @@
 /** JavaScript's loops that count: `for (let k = 0; k < K; k += BLOCK)`, and the head of the loop that `tl.range` makes of them. */
-import { ts } from "@ts-morph/common";
+import { ts } from "./typescript.js";
 
 const K = ts.SyntaxKind;
 

@@ -1,5 +1,5 @@
 /** Mechanical remedies: the author's text as it should be. */
-import { ts } from "@ts-morph/common";
+import { ts } from "./typescript.js";
 import type { Edit, Location } from "../diagnostics/diagnostic.js";
 import { locate, unwrap } from "./sites.js";
 

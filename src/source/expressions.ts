@@ -1,5 +1,5 @@
 /** Expressions: their values, and the operators that JavaScript would silently apply to handles. */
-import { ts } from "@ts-morph/common";
+import { ts } from "./typescript.js";
 import { earlyExit } from "../diagnostics/catalogue/control-codes.js";
 import {
   hiddenCoercion,

@@ -1,9 +1,22 @@
 /** Imports: which are from TileScript, which types they bring, and which file a relative one names. */
-import { dirname, resolve } from "node:path";
-import { ts } from "@ts-morph/common";
+import { ts } from "./typescript.js";
 import { isTileScript } from "../diagnostics/callsite.js";
+import { pathBeside } from "./paths.js";
 
 export type Read = (path: string) => ts.SourceFile | undefined;
+
+export interface ModuleFile {
+  readonly file: ts.SourceFile;
+  /** Whether it is from a package that has nothing to do with TileScript: it is read only if it gets traced values. */
+  readonly isForeign: boolean;
+}
+
+/** The author's files, parsed. */
+export interface Files {
+  readonly read: Read;
+  /** The file with the source of an import; undefined if there is none to read. */
+  moduleFile(from: ts.SourceFile, specifier: string): ModuleFile | undefined;
+}
 
 /** A file's imported and declared types. */
 export interface Types {
@@ -44,13 +57,13 @@ export function specifier(statement: ts.ImportDeclaration): string {
 
 /** Whether an import is from TileScript: by name, or by path within this package. */
 export function isLibrary(file: ts.SourceFile, from: string): boolean {
-  if (from.startsWith(".")) return isTileScript(resolve(dirname(file.fileName), from).replaceAll("\\", "/"));
+  if (from.startsWith(".")) return isTileScript(pathBeside(file.fileName, from));
   return from === "tilescript" || from.startsWith("tilescript/");
 }
 
 export function resolveFile(file: ts.SourceFile, from: string, read: Read): ts.SourceFile | undefined {
   if (!from.startsWith(".")) return undefined;
-  const path = resolve(dirname(file.fileName), from);
+  const path = pathBeside(file.fileName, from);
   const stem = path.replace(/\.([cm]?)js(x?)$/, "");
   for (const candidate of [
     ...(/\.[cm]?tsx?$/.test(path) ? [path] : []),

@@ -2,7 +2,7 @@
  * What the lint knows about a JavaScript value without a type checker. Everything it does not know is `plain`, and no
  * rule fires on that: a build must never be refused by a guess.
  */
-import type { ts } from "@ts-morph/common";
+import type { ts } from "./typescript.js";
 import type { Scope } from "./regions.js";
 
 export type Abstract =

@@ -10,13 +10,13 @@ import { evaluateCall } from "./calls.js";
 import { condition, evaluate } from "./expressions.js";
 import { editOf, start } from "./edits.js";
 import { createFunctions } from "./author-functions.js";
-import type { Read } from "./imports.js";
+import type { Files } from "./imports.js";
 import { AuthorModules } from "./author-modules.js";
 import type { Walk } from "./regions.js";
 import { bind, statements } from "./statements.js";
 
 /** All errors in these files, and in functions of other files that they call with traced values. */
-export function lintFiles(paths: readonly string[], read: Read): readonly Diagnostic[] {
+export function lintFiles(paths: readonly string[], files: Files): readonly Diagnostic[] {
   // A function is walked once for each kind of arguments, but each error is reported once.
   const found = new Map<string, Diagnostic>();
   const report = (diagnostic: Diagnostic): void => {
@@ -36,7 +36,7 @@ export function lintFiles(paths: readonly string[], read: Read): readonly Diagno
     invoke: functions.invoke,
     annotated,
   };
-  const modules = new AuthorModules(read, walk);
+  const modules = new AuthorModules(files, walk);
   for (const path of paths) modules.walkFile(path);
   functions.rest();
   return [...found.values()].sort(bySource);

@@ -2,14 +2,8 @@
 import { readFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { dirname } from "node:path";
-import { ts } from "@ts-morph/common";
-import { type Read, resolveFile } from "./imports.js";
-
-export interface ModuleFile {
-  readonly file: ts.SourceFile;
-  /** Whether it is from a package that has nothing to do with TileScript: it is read only if it gets traced values. */
-  readonly isForeign: boolean;
-}
+import { ts } from "./typescript.js";
+import { type ModuleFile, type Read, resolveFile } from "./imports.js";
 
 /** The file with the source of an import; undefined if there is none to read. */
 export function moduleFile(from: ts.SourceFile, specifier: string, read: Read): ModuleFile | undefined {

@@ -2,7 +2,7 @@
  * The state of the lint's walk: names, and the regions of the traced program in which a variable is declared and
  * assigned.
  */
-import type { ts } from "@ts-morph/common";
+import type { ts } from "./typescript.js";
 import type { Said } from "../diagnostics/diagnostic.js";
 import type { Mended } from "./edits.js";
 import { type Abstract, type FunctionNode, PLAIN } from "./known-values.js";

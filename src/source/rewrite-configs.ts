@@ -1,5 +1,5 @@
 /** The author's file with other configs: only the list of configs changes. */
-import { ts } from "@ts-morph/common";
+import { ts } from "./typescript.js";
 import type { Config } from "../contract/compiled.js";
 import type { SourceIndex } from "../ir/source.js";
 import { configList } from "./spec-places.js";

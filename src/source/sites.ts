@@ -7,7 +7,7 @@
  * the name), and `x["f"](y)` at the bracket. A generator that is resumed by `for … of` is reported at the loop
  * variable.
  */
-import { ts } from "@ts-morph/common";
+import { ts } from "./typescript.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import type { Site } from "../ir/source.js";
 

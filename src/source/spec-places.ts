@@ -1,5 +1,5 @@
 /** Where the author wrote the parts of a kernel's spec. */
-import { ts } from "@ts-morph/common";
+import { ts } from "./typescript.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import type { SpecPlaces } from "../ir/source.js";
 import { locate, unwrap } from "./sites.js";

@@ -1,5 +1,5 @@
 /** Statements: declarations, JavaScript's own control flow, and the ways out of a traced loop. */
-import { ts } from "@ts-morph/common";
+import { ts } from "./typescript.js";
 import { earlyExit } from "../diagnostics/catalogue/control-codes.js";
 import { tracedCondition } from "../diagnostics/catalogue/source-codes.js";
 import { assign, guarded, part, questioned, weakenNames } from "./expressions.js";

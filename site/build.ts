@@ -1,0 +1,107 @@
+/** Builds the site: `npm run site`. */
+import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { build } from "esbuild";
+import MiniSearch from "minisearch";
+import { bundlePlayground, TYPES } from "./bundle.js";
+import { entryOf, galleryIndex, galleryPage } from "./gallery.js";
+import { createHighlight } from "./highlight.js";
+import { hoversOf } from "./hovers.js";
+import { createMarkdown, slugOf } from "./markdown.js";
+import { groups } from "./pages.js";
+import { pageOf } from "./shell.js";
+
+const here = import.meta.dirname;
+const root = resolve(here, "..");
+export const OUT = join(here, "out");
+
+interface Section {
+  readonly id: number;
+  readonly title: string;
+  readonly page: string;
+  readonly path: string;
+  readonly text: string;
+}
+
+/** Writes the whole site into a folder. */
+export async function buildSite(out = OUT): Promise<void> {
+  rmSync(out, { recursive: true, force: true });
+  mkdirSync(out, { recursive: true });
+  await bundlePlayground(join(out, "playground"));
+  await build({
+    entryPoints: [join(here, "client.ts")],
+    outfile: join(out, "site.js"),
+    bundle: true,
+    minify: true,
+    format: "esm",
+    tsconfigRaw: {},
+    logLevel: "error",
+  });
+  const examples = readdirSync(join(root, "examples")).filter((name) => name.endsWith(".ts"));
+  const pages = groups.flatMap((group) => group.pages);
+  const paths = new Map([
+    ...pages.map(({ source, path }) => [source, path] as const),
+    ...examples.map((file) => [`examples/${file}`, `gallery/${file.replace(/\.ts$/, "")}`] as const),
+    ["README.md", "index"] as const,
+    ["site/playground/index.html", "playground/index"] as const,
+  ]);
+  const highlight = await createHighlight();
+  const markdown = createMarkdown(highlight, paths);
+  const sections: Section[] = [];
+  const write = (path: string, shown: Omit<Parameters<typeof pageOf>[0], "path">): void => {
+    const file = join(out, `${path}.html`);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, pageOf({ path, ...shown }));
+  };
+  const texts = [{ path: "index", title: "TileScript", source: "README.md" }, ...pages];
+  for (const { path, title, source } of texts) {
+    const text = readFileSync(join(root, source), "utf8");
+    const rendered = markdown(text, source, path);
+    write(path, { ...rendered, title });
+    sections.push(...sectionsOf(text, path, title, sections.length));
+  }
+  const entries = [];
+  for (const file of examples) entries.push(await entryOf(file));
+  const hovers = hoversOf(examples, TYPES);
+  for (const entry of entries) {
+    const path = `gallery/${entry.name}`;
+    write(path, {
+      html: galleryPage(entry, highlight, hovers.get(`${entry.name}.ts`) ?? []),
+      title: entry.name,
+      headings: [],
+    });
+    sections.push({ id: sections.length, title: entry.name, page: "Gallery", path: `${path}.html`, text: entry.idea });
+  }
+  write("gallery/index", { html: galleryIndex(entries), title: "Gallery", headings: [] });
+  const playground = readFileSync(join(here, "playground/index.html"), "utf8");
+  write("playground/index", {
+    html: `<h1 class="unseen">Playground</h1>${playground}`,
+    title: "Playground",
+    headings: [],
+    isWide: true,
+  });
+  const search = new MiniSearch<Section>({ fields: ["title", "text"], storeFields: ["title", "page", "path"] });
+  search.addAll(sections);
+  writeFileSync(join(out, "search.json"), JSON.stringify(search));
+  for (const file of ["style.css", "icon.svg"]) copyFileSync(join(here, file), join(out, file));
+  for (const file of ["llms.txt", "docs/tilescript-for-agents.md"])
+    if (existsSync(join(root, file))) cpSync(join(root, file), join(out, file.split("/").at(-1)!));
+}
+
+/** The parts of a page that search finds, each with its heading. */
+function sectionsOf(text: string, path: string, page: string, from: number): readonly Section[] {
+  return text
+    .replaceAll(/<!--.*?-->/g, "")
+    .split(/^(?=#{1,3} )/m)
+    .map((part, i) => {
+      const heading = /^#+ (.*)$/m.exec(part)?.[1]?.replaceAll("`", "");
+      const hash = heading === undefined || /^# /.test(part) ? "" : `#${slugOf(heading)}`;
+      return { id: from + i, title: heading ?? page, page, path: `${path}.html${hash}`, text: part };
+    });
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const start = performance.now();
+  await buildSite();
+  console.log(`wrote ${OUT} in ${((performance.now() - start) / 1000).toFixed(1)} s`);
+}

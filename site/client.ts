@@ -1,0 +1,96 @@
+/** What runs on each page: the theme, the menu of narrow windows, search, and lines that belong together. */
+import MiniSearch from "minisearch";
+
+const root = new URL(document.documentElement.dataset["root"] ?? "./", location.href);
+const byId = <E extends HTMLElement>(id: string): E => document.getElementById(id) as E;
+
+byId("theme").addEventListener("click", () => {
+  const { dataset } = document.documentElement;
+  dataset["theme"] = dataset["theme"] === "dark" ? "light" : "dark";
+  try {
+    localStorage.setItem("theme", dataset["theme"]);
+  } catch {
+    // A page without storage forgets it.
+  }
+  document.dispatchEvent(new Event("themechange"));
+});
+
+byId("menu-button").addEventListener("click", ({ currentTarget }) => {
+  const isOpen = document.body.classList.toggle("menu-open");
+  (currentTarget as HTMLElement).setAttribute("aria-expanded", String(isOpen));
+});
+
+interface Found {
+  readonly title: string;
+  readonly page: string;
+  readonly path: string;
+}
+
+let index: Promise<MiniSearch> | undefined;
+const input = byId<HTMLInputElement>("search");
+const list = byId<HTMLUListElement>("found");
+
+async function search(): Promise<void> {
+  index ??= fetch(new URL("search.json", root)).then(async (answer) =>
+    MiniSearch.loadJSON(await answer.text(), { fields: ["title", "text"], storeFields: ["title", "page", "path"] }),
+  );
+  const found = (await index).search(input.value, {
+    prefix: true,
+    fuzzy: 0.1,
+    boost: { title: 3 },
+  }) as unknown as readonly Found[];
+  const items = found.slice(0, 12).map(({ title, page, path }) => {
+    const link = document.createElement("a");
+    link.href = new URL(path, root).href;
+    const where = document.createElement("small");
+    where.textContent = page;
+    link.append(title, where);
+    const item = document.createElement("li");
+    item.append(link);
+    return item;
+  });
+  if (items.length === 0) {
+    const none = document.createElement("li");
+    none.textContent = "Nothing found.";
+    items.push(none);
+  }
+  list.replaceChildren(...items);
+  list.hidden = input.value.trim() === "";
+}
+
+input.addEventListener("input", () => void search());
+input.addEventListener("keydown", ({ key }) => {
+  if (key === "Enter") list.querySelector("a")?.click();
+  if (key === "ArrowDown") list.querySelector("a")?.focus();
+});
+document.addEventListener("keydown", ({ key, target }) => {
+  if (key === "Escape") list.hidden = true;
+  const isWriting = (target as HTMLElement).closest("input, textarea, select, .monaco-editor");
+  if (key === "/" && !isWriting) setTimeout(() => input.focus());
+});
+document.addEventListener("click", ({ target }) => {
+  if (!(target as HTMLElement).closest(".search")) list.hidden = true;
+});
+
+/** Lines with one origin, in the two halves of a pair. */
+for (const pair of document.querySelectorAll<HTMLElement>(".pair"))
+  pair.addEventListener("mouseover", ({ target }) => {
+    const line = (target as HTMLElement).closest<HTMLElement>("[data-line]")?.dataset["line"];
+    for (const each of pair.querySelectorAll<HTMLElement>("[data-line]"))
+      each.classList.toggle("linked-line", line !== undefined && each.dataset["line"] === line);
+  });
+
+/** The type of the name under the pointer. */
+const hover = document.createElement("div");
+hover.id = "hover";
+hover.hidden = true;
+document.body.append(hover);
+document.addEventListener("mouseover", ({ target }) => {
+  const name = (target as HTMLElement).closest<HTMLElement>("[data-words]");
+  hover.hidden = !name;
+  if (!name) return;
+  hover.textContent = name.dataset["words"]!;
+  const { left, bottom, top } = name.getBoundingClientRect();
+  hover.style.left = `${Math.max(4, Math.min(left, innerWidth - hover.offsetWidth - 8))}px`;
+  hover.style.top = `${bottom + hover.offsetHeight + 8 > innerHeight ? top - hover.offsetHeight - 4 : bottom + 4}px`;
+});

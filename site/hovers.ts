@@ -1,0 +1,65 @@
+/** The types of names in the examples, as the editor shows them: one program for all, since checking each alone costs more. */
+import ts from "typescript";
+import { join, resolve } from "node:path";
+
+const root = resolve(import.meta.dirname, "..");
+
+/** A name in a text, and its type. */
+export interface Hover {
+  readonly start: number;
+  readonly end: number;
+  readonly words: string;
+}
+
+/** The hovers of each example, by file name. `types` is the folder with the package's declarations. */
+export function hoversOf(files: readonly string[], types: string): ReadonlyMap<string, readonly Hover[]> {
+  const program = ts.createProgram(
+    files.map((file) => join(root, "examples", file)),
+    {
+      target: ts.ScriptTarget.ES2023,
+      module: ts.ModuleKind.ESNext,
+      moduleResolution: ts.ModuleResolutionKind.Bundler,
+      strict: true,
+      exactOptionalPropertyTypes: true,
+      noUncheckedIndexedAccess: true,
+      skipLibCheck: true,
+      noEmit: true,
+      types: [],
+      paths: { tilescript: [join(types, "browser.d.ts")] },
+    },
+  );
+  const checker = program.getTypeChecker();
+  return new Map(files.map((file) => [file, inFile(program.getSourceFile(join(root, "examples", file))!, checker)]));
+}
+
+const MOST = 400;
+
+function inFile(file: ts.SourceFile, checker: ts.TypeChecker): readonly Hover[] {
+  const found: Hover[] = [];
+  const wordsOf = new Map<ts.Symbol, string>();
+  const visit = (node: ts.Node): void => {
+    const symbol = ts.isIdentifier(node) ? checker.getSymbolAtLocation(node) : undefined;
+    if (symbol && isVariable(symbol)) {
+      let words = wordsOf.get(symbol);
+      if (words === undefined) {
+        const type = checker.typeToString(
+          checker.getTypeOfSymbolAtLocation(symbol, node),
+          node,
+          ts.TypeFormatFlags.NoTruncation,
+        );
+        const all = `${node.getText()}: ${type}`;
+        wordsOf.set(symbol, (words = all.length > MOST ? `${all.slice(0, MOST)}…` : all));
+      }
+      found.push({ start: node.getStart(), end: node.getEnd(), words });
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(file);
+  return found;
+}
+
+/** A variable or parameter of the file itself. */
+function isVariable({ flags, valueDeclaration }: ts.Symbol): boolean {
+  if ((flags & ts.SymbolFlags.Variable) === 0 || !valueDeclaration) return false;
+  return !valueDeclaration.getSourceFile().isDeclarationFile;
+}

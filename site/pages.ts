@@ -1,0 +1,61 @@
+/** The pages of the site, in the order of its menu. Texts lie in `docs`; this list only says which page shows which. */
+
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+
+export interface Page {
+  /** Below the site, without `.html`. */
+  readonly path: string;
+  readonly title: string;
+  /** The Markdown file, from the root of the repository. */
+  readonly source: string;
+}
+
+export interface Group {
+  readonly title: string;
+  readonly pages: readonly Page[];
+}
+
+const page = (path: string, title: string, source = `docs/${path}.md`): Page => ({ path, title, source });
+
+const planned: readonly Group[] = [
+  {
+    title: "Start",
+    pages: [
+      page("install", "Install"),
+      page("first-kernel", "First kernel in 15 minutes"),
+      page("from-triton", "From Triton"),
+      page("import", "Import Triton's Python"),
+      page("when-not-to-write-a-kernel", "When not to write a kernel"),
+    ],
+  },
+  {
+    title: "Guides",
+    pages: [
+      page("types-and-masks", "Types and masks"),
+      page("debugging", "Debugging"),
+      page("testing", "Testing and running"),
+      page("performance", "Performance, tuning, profiling"),
+      page("operators", "Shipping: operators and packages"),
+      page("proofs", "Proofs"),
+    ],
+  },
+  {
+    title: "Reference",
+    pages: [
+      page("spec", "Params and spec"),
+      page("language", "Ops"),
+      page("cli", "Command line"),
+      page("diagnostics", "Diagnostics"),
+      page("architecture", "Architecture"),
+    ],
+  },
+];
+
+const root = resolve(import.meta.dirname, "..");
+
+/** A page whose text is not written is no page. */
+export const groups: readonly Group[] = planned.map((group) => ({
+  ...group,
+  pages: group.pages.filter(({ source }) => existsSync(resolve(root, source))),
+}));

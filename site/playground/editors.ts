@@ -1,0 +1,140 @@
+/** The two editors: TypeScript with the types of TileScript, and Python beside it. */
+import * as monaco from "monaco-editor/editor/editor.api.js";
+import "monaco-editor/features/register.all.js";
+import "monaco-editor/languages/definitions/python/register.js";
+import "monaco-editor/languages/definitions/typescript/register.js";
+import {
+  getTypeScriptWorker as typesWorker,
+  typescriptDefaults,
+} from "monaco-editor/languages/features/typescript/register.js";
+import type { Mark } from "./protocol.js";
+
+const LIBRARY = "file:///node_modules/tilescript/";
+
+Object.assign(self, {
+  MonacoEnvironment: {
+    getWorker: (_: string, label: string) =>
+      new Worker(new URL(label === "typescript" ? "./ts.worker.js" : "./editor.worker.js", import.meta.url), {
+        type: "module",
+      }),
+  },
+});
+
+export interface Editors {
+  readonly text: monaco.editor.IStandaloneCodeEditor;
+  readonly python: monaco.editor.IStandaloneCodeEditor;
+}
+
+/** `declarations` are those of the package by path; `files` are texts that the edited one may import. */
+export function createEditors(
+  places: { readonly text: HTMLElement; readonly python: HTMLElement },
+  declarations: Readonly<Record<string, string>>,
+): Editors {
+  for (const [path, text] of Object.entries(declarations)) typescriptDefaults.addExtraLib(text, LIBRARY + path);
+  typescriptDefaults.setCompilerOptions({
+    target: 99,
+    module: 99,
+    moduleResolution: 2,
+    lib: ["es2023"],
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    noUncheckedIndexedAccess: true,
+    skipLibCheck: true,
+    noEmit: true,
+    types: [],
+    allowNonTsExtensions: true,
+    baseUrl: "file:///",
+    paths: { tilescript: [`${LIBRARY}browser.d.ts`] },
+  });
+  typescriptDefaults.setEagerModelSync(true);
+  const options: monaco.editor.IStandaloneEditorConstructionOptions = {
+    automaticLayout: true,
+    minimap: { enabled: false },
+    fontSize: 13,
+    scrollBeyondLastLine: false,
+    fixedOverflowWidgets: true,
+    lineNumbersMinChars: 3,
+    stickyScroll: { enabled: false },
+    padding: { top: 8 },
+  };
+  const model = monaco.editor.createModel("", "typescript", monaco.Uri.parse("file:///kernel.ts"));
+  const text = monaco.editor.create(places.text, { ...options, model, ariaLabel: "Kernel in TypeScript" });
+  const python = monaco.editor.create(places.python, {
+    ...options,
+    language: "python",
+    readOnly: true,
+    domReadOnly: true,
+    ariaLabel: "Emitted Python",
+  });
+  return { text, python };
+}
+
+/** Makes other texts known to the editor, so that imports of them have types. */
+export function knowFiles(files: Readonly<Record<string, string>>): void {
+  for (const [name, text] of Object.entries(files)) typescriptDefaults.addExtraLib(text, `file:///${name}`);
+}
+
+export function setDark(isDark: boolean): void {
+  monaco.editor.setTheme(isDark ? "vs-dark" : "vs");
+}
+
+const SEVERITY = {
+  error: monaco.MarkerSeverity.Error,
+  finding: monaco.MarkerSeverity.Error,
+  warning: monaco.MarkerSeverity.Warning,
+  proof: monaco.MarkerSeverity.Info,
+} as const;
+
+/** Shows messages at their places in the text; one without a place stands at its first line. */
+export function showMarks({ text }: Editors, marks: readonly Mark[]): void {
+  const model = text.getModel()!;
+  const markers = marks.map(({ kind, code, message, at }) => {
+    const [lineNumber, column] = at?.file === "kernel.ts" ? [at.line, at.column] : [1, 1];
+    const word = lineNumber <= model.getLineCount() ? model.getWordAtPosition({ lineNumber, column }) : null;
+    return {
+      severity: SEVERITY[kind],
+      source: kind,
+      code,
+      message,
+      startLineNumber: lineNumber,
+      startColumn: column,
+      endLineNumber: lineNumber,
+      endColumn: word?.endColumn ?? column + 1,
+    };
+  });
+  monaco.editor.setModelMarkers(model, "tilescript", markers);
+}
+
+/** Highlights, with the cursor on a line of one editor, the lines of the other that belong to it. */
+export function linkLines({ text, python }: Editors): (lines: readonly (number | null)[]) => void {
+  let lineOf: readonly (number | null)[] = [];
+  const marked = { text: text.createDecorationsCollection(), python: python.createDecorationsCollection() };
+  const whole = (line: number) => ({
+    range: new monaco.Range(line, 1, line, 1),
+    options: { isWholeLine: true, className: "linked-line" },
+  });
+  const show = (line: number | null, isFromText: boolean): void => {
+    const ours = lineOf.flatMap((each, i) => (line !== null && each === line ? [i + 1] : []));
+    const [first] = ours;
+    marked.text.set(first === undefined || line === null ? [] : [whole(line)]);
+    marked.python.set(ours.map(whole));
+    if (first === undefined || line === null) return;
+    if (isFromText) python.revealLineInCenterIfOutsideViewport(first);
+    else text.revealLineInCenterIfOutsideViewport(line);
+  };
+  text.onDidChangeCursorPosition(({ position }) => text.hasTextFocus() && show(position.lineNumber, true));
+  python.onDidChangeCursorPosition(
+    ({ position }) => python.hasTextFocus() && show(lineOf[position.lineNumber - 1] ?? null, false),
+  );
+  return (lines) => {
+    lineOf = lines;
+    show(text.getPosition()?.lineNumber ?? null, true);
+  };
+}
+
+/** All messages on a line, the editor's own among them. */
+export function marksAt(line: number): readonly monaco.editor.IMarker[] {
+  return monaco.editor.getModelMarkers({}).filter(({ startLineNumber }) => startLineNumber === line);
+}
+
+export { typesWorker };

@@ -1,0 +1,68 @@
+/** What the playground's page and its worker say to each other. */
+import type { Comparison, Config } from "../../src/contract/compiled.js";
+import type { Diagnostic, Location } from "../../src/diagnostics/diagnostic.js";
+
+type Values = Readonly<Record<string, number | boolean | string>>;
+
+/** A run: the texts, and what the reader chose. What is left out, the worker chooses. */
+export interface Request {
+  readonly id: number;
+  /** By file name; the kernel is in the first. */
+  readonly files: readonly (readonly [name: string, text: string])[];
+  readonly kernel?: string | undefined;
+  readonly sizes?: Readonly<Record<string, number>> | undefined;
+  readonly dtypes?: Readonly<Record<string, string>> | undefined;
+  /** Constexprs of one config, in place of all configs. */
+  readonly config?: Values | undefined;
+  /** A program by its ids, or the map of all. */
+  readonly program: readonly number[] | "map";
+}
+
+/** A message at a place in the reader's text. */
+export interface Mark {
+  readonly kind: "error" | "warning" | "finding" | "proof";
+  readonly code: string;
+  readonly message: string;
+  readonly at?: Pick<Location, "file" | "line" | "column"> | undefined;
+}
+
+export type Reply =
+  | { readonly stage: "ready" }
+  | { readonly stage: "failed"; readonly id: number; readonly marks: readonly Mark[] }
+  | {
+      readonly stage: "built";
+      readonly id: number;
+      readonly kernels: readonly string[];
+      readonly kernel: string;
+      readonly python: string;
+      /** For each line of Python, the file and line that it comes from. */
+      readonly lines: readonly (readonly [file: string, line: number] | null)[];
+      readonly ir: string;
+      readonly marks: readonly Mark[];
+      readonly sizes: readonly string[];
+      readonly dtypes: Readonly<Record<string, readonly string[]>>;
+      readonly milliseconds: number;
+    }
+  | {
+      readonly stage: "evaluated";
+      readonly id: number;
+      readonly sizes: Readonly<Record<string, number>>;
+      readonly dtypes: Readonly<Record<string, string>>;
+      readonly config: Config["values"];
+      readonly grid: readonly number[];
+      /** The program that is drawn. */
+      readonly program: readonly number[] | "map";
+      /** SVG. */
+      readonly picture: string;
+      readonly comparison?: Comparison | undefined;
+      readonly unchecked: readonly string[];
+      readonly marks: readonly Mark[];
+      readonly milliseconds: number;
+    }
+  /** Why the kernel cannot be launched as it was asked for. */
+  | { readonly stage: "refused"; readonly id: number; readonly why: string }
+  | { readonly stage: "proved"; readonly id: number; readonly summary: string; readonly marks: readonly Mark[] };
+
+export function markOf({ severity, code, message, at }: Diagnostic, kind: Mark["kind"] = severity as "error"): Mark {
+  return { kind, code, message, at };
+}

@@ -1,0 +1,38 @@
+/** A source index over files that someone reads: from disk, or from memory. */
+import type { Location } from "../diagnostics/diagnostic.js";
+import type { SourceIndex } from "../ir/source.js";
+import type { Files } from "./imports.js";
+import { lintFiles } from "./lint.js";
+import { findSite, locate, siteIndex, type SiteIndex } from "./sites.js";
+import { withConfigs } from "./rewrite-configs.js";
+import { specPlaces } from "./spec-places.js";
+import type { ts } from "./typescript.js";
+
+/** `beside` gives the text of a file by its path relative to another; it may be any kind of text. */
+export function indexFiles(files: Files, beside: SourceIndex["beside"]): SourceIndex {
+  const indexes = new Map<ts.SourceFile, SiteIndex>();
+  const find = (at: Location) => {
+    const file = files.read(at.file);
+    if (!file) return undefined;
+    let index = indexes.get(file);
+    if (!index) indexes.set(file, (index = siteIndex(file)));
+    return findSite(index, at);
+  };
+  return {
+    site: (at) => find(at)?.site,
+    endOf(at) {
+      const found = find(at);
+      return found && locate(found.node.getSourceFile(), found.node.getEnd());
+    },
+    beside,
+    spec(at) {
+      const found = find(at);
+      return found && specPlaces(found.node);
+    },
+    withConfigs(at, configs) {
+      const found = find(at);
+      return found && withConfigs(found.node, configs);
+    },
+    lint: (paths) => lintFiles(paths, files),
+  };
+}

@@ -1,6 +1,6 @@
 /** Builds the site: `npm run site`. */
 import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { build } from "esbuild";
 import MiniSearch from "minisearch";
 import { bundlePlayground, TYPES } from "./bundle.js";
@@ -58,6 +58,7 @@ export async function buildSite(out = OUT): Promise<void> {
     const text = readFileSync(join(root, source), "utf8");
     const rendered = markdown(text, source, path);
     write(path, { ...rendered, title });
+    for (const image of rendered.images) cpSync(join(root, image), join(out, "images", basename(image)));
     sections.push(...sectionsOf(text, path, title, sections.length));
   }
   const entries = [];

@@ -9,6 +9,8 @@ export interface Rendered {
   readonly title: string;
   /** Headings of the second level, with their anchors. */
   readonly headings: readonly { readonly text: string; readonly slug: string }[];
+  /** Files of pictures, from the root of the repository. They belong into the folder `images` of the site. */
+  readonly images: readonly string[];
 }
 
 /** `paths` has the page of each Markdown file and example, by its path from the root of the repository. */
@@ -32,10 +34,16 @@ export function createMarkdown(highlight: Highlight, paths: ReadonlyMap<string, 
     };
     const tokens = markdown.parse(text.replace(/^<!-- (begin \w+|end) -->$/gm, ""), {});
     const headings: { text: string; slug: string }[] = [];
+    const images: string[] = [];
     tokens.forEach((token, i) => {
       if (token.type === "heading_open" && token.tag === "h2")
         headings.push({ text: plain(tokens[i + 1]!.content), slug: String(token.attrGet("id") ?? "") });
       for (const child of token.children ?? []) {
+        if (child.type === "image") {
+          const file = posix.normalize(posix.join(posix.dirname(source), String(child.attrGet("src") ?? "")));
+          images.push(file);
+          child.attrSet("src", `${up}images/${posix.basename(file)}`);
+        }
         if (child.type !== "link_open") continue;
         const link = linkOf(String(child.attrGet("href") ?? ""));
         if (link !== undefined) child.attrSet("href", link);
@@ -54,6 +62,7 @@ export function createMarkdown(highlight: Highlight, paths: ReadonlyMap<string, 
         .replaceAll("</table>", "</table></div>"),
       title,
       headings,
+      images,
     };
   };
 }

@@ -95,7 +95,7 @@ const shaped =
     if (!shape) return;
     if (shape.value.kind === "list") return;
     if (shape.from && kindOf(shape.from) === "constant") operands[place] = replaced(shape, list([shape.value]));
-    else if (kindOf(shape.from) !== "tuple") scope.fail("a shape that is no list", node);
+    else if (kindOf(shape.from) !== "tuple") scope.refuse("a shape that is no list", node);
   };
 
 const dot: Adaptation = (given) => {
@@ -150,7 +150,7 @@ const hinted: Adaptation = ({ operands }, node, { scope }) => {
   const [x, values] = operands;
   if (x?.value.kind === "number") return x.value;
   if (values?.value.kind === "traced" && constantOf(values.from) === undefined)
-    scope.fail("a hint that is no constant", node);
+    scope.refuse("a hint that is no constant", node);
 };
 
 /** A number that Triton knows has a dtype among the arguments of libdevice's functions. */

@@ -93,7 +93,7 @@ export class FunctionScope {
     this.#lastLine = statement.line + 1;
   }
 
-  fail(reason: string, at?: { readonly line: number }): never {
+  refuse(reason: string, at?: { readonly line: number }): never {
     throw new NotImported(reason, at);
   }
 }

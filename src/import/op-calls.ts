@@ -44,14 +44,14 @@ const camelCase = (name: string): string => name.replace(/_([a-z0-9])/g, (_, let
 
 export function operation(name: string, bound: Readonly<Record<string, Bound>>, node: Call, context: Context): Value {
   const op = ops.get(ALIASES[name] ?? name);
-  if (!op) return context.scope.fail(`${name}, which TileScript has not`, node);
+  if (!op) return context.scope.refuse(`${name}, which TileScript has not`, node);
   const given = arranged(op, bound, node);
   const isLibdevice = name.startsWith("libdevice.");
   const adapt = isLibdevice ? numbersTyped : adaptations[op.name];
   const changed = adapt?.(given, node, context);
   if (changed) return changed;
   const [other] = Object.entries(given.others).flatMap(([option, value]) => (value ? [option] : []));
-  if (other !== undefined) return context.scope.fail(`${name} with ${other}`, node);
+  if (other !== undefined) return context.scope.refuse(`${name} with ${other}`, node);
   if (isLibdevice) context.kernel.imports("libdevice");
   const isAboutTarget = name.startsWith("tl.target_info.");
   return written(isLibdevice ? camelCase(name) : `tl.${isAboutTarget ? "targetInfo." : ""}${op.name}`, given);

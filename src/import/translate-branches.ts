@@ -62,7 +62,7 @@ const endsByReturn = (body: readonly Statement[]): boolean => {
 /** Returns in the arms of a helper function: the branch is what the function gives, and `rest` is its last arm. */
 function choose(arms: readonly Arm[], rest: readonly Statement[], after: Names, context: Context): boolean {
   const { scope } = context;
-  if (scope.loops > 0 || scope.depth > 0) scope.fail("a return inside of a loop or of several branches");
+  if (scope.loops > 0 || scope.depth > 0) scope.refuse("a return inside of a loop or of several branches");
   const isTotal = arms.at(-1)?.asked === undefined;
   const all = isTotal ? arms : [...arms, { asked: undefined, body: [] }];
   for (const [i, { asked, body }] of all.entries()) {
@@ -103,7 +103,8 @@ function write(statement: If, arms: readonly Arm[], live: Names, context: Contex
     });
   }
   const isSingle = arms.length === 1;
-  if (given.length > 0 && !isTotal && !isSingle) scope.fail("a name that only some arms of a chain define", statement);
+  if (given.length > 0 && !isTotal && !isSingle)
+    scope.refuse("a name that only some arms of a chain define", statement);
   scope.emit(given.length > 0 && !isTotal ? "}).value;" : "});");
   if (given.length === 0) return;
   const texts = given.map((name) => scope.fresh(name));

@@ -14,10 +14,10 @@ export function call(node: Call, context: Context): Value {
     node.callee?.what === "function" ? node.callee.name : callee?.kind === "function" ? callee.name : undefined;
   if (node.callee?.what === "helper") return helper(node.callee.number, node, context);
   if (callee?.kind === "helper") return helper(callee.number, node, context);
-  if (name === undefined) return scope.fail("a call of what is no function of Triton", node);
+  if (name === undefined) return scope.refuse("a call of what is no function of Triton", node);
   const own = python[name];
-  if (own) return own(node, context) ?? scope.fail(`${name} with these arguments`, node);
-  if (!node.bound) return scope.fail(`${name} with starred arguments, or others than it takes`, node);
+  if (own) return own(node, context) ?? scope.refuse(`${name} with these arguments`, node);
+  if (!node.bound) return scope.refuse(`${name} with starred arguments, or others than it takes`, node);
   const bound: Record<string, Bound> = {};
   for (const [parameter, given] of Object.entries(node.bound)) bound[parameter] = argument(given, context);
   return operation(name, bound, node, context);
@@ -162,7 +162,7 @@ function combined(name: string, node: Call, context: Context): Value | undefined
 /** A method of what is no tile: a dtype, a descriptor, or a tile that only some calls have. */
 function ofObject(node: Call, context: Context): Value {
   const { func } = node;
-  if (func.kind !== "Attribute") return context.scope.fail("a call", node);
+  if (func.kind !== "Attribute") return context.scope.refuse("a call", node);
   if (isAboutDType(func.value)) {
     const known = constantOf(node);
     if (known) {
@@ -173,15 +173,15 @@ function ofObject(node: Call, context: Context): Value {
   const receiver = expression(func.value, context);
   const given = args(node, context);
   if (receiver.kind === "number" && func.attr === "to") return cast(receiver, given[0]?.text ?? "");
-  if (receiver.kind !== "traced") return context.scope.fail(`the method .${func.attr} of a ${receiver.kind}`, node);
+  if (receiver.kind !== "traced") return context.scope.refuse(`the method .${func.attr} of a ${receiver.kind}`, node);
   const name = func.attr.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
   if (kindOf(func.value) !== "descriptor" && func.value.types.length > 0)
-    return context.scope.fail(`the method .${func.attr}`, node);
+    return context.scope.refuse(`the method .${func.attr}`, node);
   return traced(`${receiver.text}.${name}(${given.map(({ text }) => text).join(", ")})`);
 }
 
 function helper(index: number, node: Call, context: Context): Value {
-  if (!node.bound || !node.parameters) return context.scope.fail("a call with starred or unknown arguments", node);
+  if (!node.bound || !node.parameters) return context.scope.refuse("a call with starred or unknown arguments", node);
   const { bound } = node;
   const given = node.parameters.map((parameter) => {
     const value = bound[parameter];

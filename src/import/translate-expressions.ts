@@ -29,14 +29,14 @@ export function expression(node: Expression, context: Context): Value {
     const value = knownValue(node.known);
     if (value) return value;
     if (node.known.what !== "module" && node.kind === "Name")
-      scope.fail(`${node.id} is ${node.known.what === "other" ? `a ${node.known.name}` : "unknown"}`, node);
+      scope.refuse(`${node.id} is ${node.known.what === "other" ? `a ${node.known.name}` : "unknown"}`, node);
   }
   const of = (inner: Expression): Value => expression(inner, context);
   switch (node.kind) {
     case "Name":
-      return scope.read(node.id) ?? scope.fail(`${node.id} has no value here`, node);
+      return scope.read(node.id) ?? scope.refuse(`${node.id} has no value here`, node);
     case "Constant":
-      return constant(node.of, node.value) ?? scope.fail(`a constant of type ${node.of}`, node);
+      return constant(node.of, node.value) ?? scope.refuse(`a constant of type ${node.of}`, node);
     case "BinOp":
       return binary(
         node.op,
@@ -65,7 +65,7 @@ export function expression(node: Expression, context: Context): Value {
     case "JoinedStr":
       return string("");
     default:
-      return scope.fail(`${node.kind} is not translated`, node);
+      return scope.refuse(`${node.kind} is not translated`, node);
   }
 }
 
@@ -79,7 +79,7 @@ function comparisons(node: Comparison, context: Context): Value {
       return op === "Is" || op === "Eq" ? same : negated(same);
     }
     if (op === "In" || op === "NotIn") {
-      if (right.value.kind !== "list") return context.scope.fail("`in` of what is no list", node);
+      if (right.value.kind !== "list") return context.scope.refuse("`in` of what is no list", node);
       const found = right.value.items.map((value) => compare("Eq", left, { value }, node)).reduce(either, truth(false));
       return op === "In" ? found : negated(found);
     }
@@ -97,7 +97,7 @@ const either = (x: Value, y: Value): Value =>
 function isAbsent(value: Value, from: Expression, { kernel, scope }: Context): Value {
   if (value.kind === "none") return truth(true);
   if (kernel.optional.has(value.text)) return traced(`${value.text}.given.not()`);
-  if (constantKind(from) === "NoneType") return scope.fail("a value that is None in some calls only", from);
+  if (constantKind(from) === "NoneType") return scope.refuse("a value that is None in some calls only", from);
   return truth(false);
 }
 
@@ -120,7 +120,7 @@ function truthOf(value: Value, node: Expression, context: Context): Value {
     case "traced":
       break;
     default:
-      return context.scope.fail(`a ${value.kind} as a condition`, node);
+      return context.scope.refuse(`a ${value.kind} as a condition`, node);
   }
   if (context.kernel.optional.has(value.text)) return traced(`${value.text}.given`);
   if (kindOf(node) === "pointer") return truth(true);
@@ -144,7 +144,7 @@ function unary(node: Extract<Expression, { kind: "UnaryOp" }>, context: Context)
     if (node.op === "USub") return number(-given, value.isFloat);
     return number(typeof given === "bigint" ? ~given : -given - 1, false);
   }
-  if (!hasMethods(value)) return context.scope.fail(`${node.op} of a ${value.kind}`, node);
+  if (!hasMethods(value)) return context.scope.refuse(`${node.op} of a ${value.kind}`, node);
   return traced(`${value.text}.${node.op === "USub" ? "neg" : "not"}()`);
 }
 
@@ -162,7 +162,7 @@ function choice(node: Extract<Expression, { kind: "IfExp" }>, context: Context):
     if (value.kind === "traced") return value.text;
     if ((value.kind === "number" || value.kind === "truth") && dtype !== undefined)
       return cast(value, context.kernel.dtype(dtype)).text;
-    return context.scope.fail(`a condition that chooses ${value.kind === "none" ? "None" : `a ${value.kind}`}`, node);
+    return context.scope.refuse(`a condition that chooses ${value.kind === "none" ? "None" : `a ${value.kind}`}`, node);
   };
   return traced(`tl.when(${asked.text}, () => ${arm(x)}).otherwise(() => ${arm(y)})`);
 }
@@ -180,10 +180,10 @@ function attribute(node: Attribute, context: Context): Value {
   if (attr === "value") return base;
   if (attr === "shape") {
     const rank = rankOf(node.value);
-    if (rank === undefined) return scope.fail("the shape of a value of several ranks", node);
+    if (rank === undefined) return scope.refuse("the shape of a value of several ranks", node);
     return list(Array.from({ length: rank }, (_, axis) => traced(`${base.text}.shape[${axis}]`)));
   }
-  return scope.fail(`the attribute .${attr}${others.length > 0 || !only ? "" : ` of a ${only.kind}`}`, node);
+  return scope.refuse(`the attribute .${attr}${others.length > 0 || !only ? "" : ` of a ${only.kind}`}`, node);
 }
 
 /** Whether an expression is a dtype, or leads to one. */
@@ -203,7 +203,7 @@ function dtypeOf(node: Attribute, context: Context): Value {
   const value = expression(root, context);
   if (value.kind === "dtype") return value;
   const element = elementOf(root);
-  if (element === undefined) return context.scope.fail("the dtype of what is no tile", node);
+  if (element === undefined) return context.scope.refuse("the dtype of what is no tile", node);
   return { kind: "dtype", text: context.kernel.dtype(element) };
 }
 
@@ -217,7 +217,7 @@ function subscript(node: Subscript, context: Context): Value {
     if (dim.kind === "Slice" && !dim.lower && !dim.upper) continue;
     const value = expression(dim, context);
     if (value.kind !== NONE.kind)
-      return context.scope.fail("a subscript with a number: Triton's tiles have no elements by index", node);
+      return context.scope.refuse("a subscript with a number: Triton's tiles have no elements by index", node);
     added.push(axis);
   }
   if (added.length === 0) return base;
@@ -230,10 +230,10 @@ function subscript(node: Subscript, context: Context): Value {
 
 function item(base: Value, dims: readonly Expression[], node: Subscript, context: Context): Value {
   const [only, ...more] = dims;
-  if (!only || more.length > 0) return context.scope.fail("a tuple with several indices", node);
+  if (!only || more.length > 0) return context.scope.refuse("a tuple with several indices", node);
   const index = expression(only, context);
-  if (index.kind !== "number") return context.scope.fail("an index of a tuple that is no number", node);
+  if (index.kind !== "number") return context.scope.refuse("an index of a tuple that is no number", node);
   const place = Number(index.value);
   if (base.kind !== "list") return traced(`${base.text}[${place}]`);
-  return base.items.at(place) ?? context.scope.fail("an index outside of the tuple", node);
+  return base.items.at(place) ?? context.scope.refuse("an index outside of the tuple", node);
 }

@@ -17,10 +17,10 @@ const ITERATORS: Readonly<Record<string, string>> = {
 export function forLoop(statement: For, live: Names, context: Context): void {
   const { scope } = context;
   const { iter, target } = statement;
-  if (statement.orelse.length > 0) scope.fail("for … else", statement);
+  if (statement.orelse.length > 0) scope.refuse("for … else", statement);
   const name = iter.kind === "Call" && iter.callee?.what === "function" ? ITERATORS[iter.callee.name] : undefined;
-  if (iter.kind !== "Call" || name === undefined) return scope.fail("a loop over something else than a range", iter);
-  if (target.kind !== "Name") return scope.fail("a loop with several indices", target);
+  if (iter.kind !== "Call" || name === undefined) return scope.refuse("a loop over something else than a range", iter);
+  if (target.kind !== "Name") return scope.refuse("a loop with several indices", target);
   const names = carriedNames(statement, live, context);
   const head = `tl.${name}(${bounds(iter, context).join(", ")})`;
   scope.block(new Set(names), () => {
@@ -36,7 +36,7 @@ export function whileLoop(statement: While, live: Names, context: Context): void
   const { scope } = context;
   const names = carriedNames(statement, live, context);
   const asked = condition(statement.test, context);
-  if (asked.kind === "truth") scope.fail("a loop whose condition is a constant", statement);
+  if (asked.kind === "truth") scope.refuse("a loop whose condition is a constant", statement);
   scope.emit(`tl.whileLoop(() => ${asked.text}, () => {`);
   scope.block(new Set(names), () => work(statement, live, context));
   scope.emit("});");
@@ -52,7 +52,7 @@ function carriedNames(statement: For | While, live: Names, context: Context): re
   const { scope } = context;
   const names = carried(statement, live);
   const lost = names.find((name) => !scope.variable(name));
-  if (lost !== undefined) scope.fail(`${lost}, which a loop defines and what follows uses`, statement);
+  if (lost !== undefined) scope.refuse(`${lost}, which a loop defines and what follows uses`, statement);
   makeState(names, context);
   return writes(statement.body).filter((name) => names.includes(name));
 }
@@ -62,7 +62,7 @@ function bounds(iter: Call, context: Context): readonly string[] {
   const given = new Map<string, Expression>(iter.args.map((each, i) => [["start", "end", "step"][i] ?? "more", each]));
   const options: string[] = [];
   for (const { arg, value } of iter.keywords) {
-    if (arg === null) return context.scope.fail("a range with ** arguments", iter);
+    if (arg === null) return context.scope.refuse("a range with ** arguments", iter);
     const place = { arg1: "start", arg2: "end", step: "step" }[arg];
     if (place) given.set(place, value);
     else {

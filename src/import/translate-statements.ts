@@ -68,7 +68,7 @@ function write(statement: Statement, rest: readonly Statement[], after: Names, c
     case "Pass":
       return false;
     default:
-      return scope.fail(`the statement ${statement.kind.toLowerCase()}`, statement);
+      return scope.refuse(`the statement ${statement.kind.toLowerCase()}`, statement);
   }
 }
 
@@ -90,21 +90,21 @@ const calleeName = (node: Extract<Expression, { kind: "Call" }>): string =>
 function leave(value: Expression | null, context: Context): boolean {
   const { scope } = context;
   if (scope.isKernel) {
-    if (scope.loops > 0) scope.fail("a return inside of a loop");
+    if (scope.loops > 0) scope.refuse("a return inside of a loop");
     if (scope.depth > 0) scope.emit("tl.exit();");
     return true;
   }
   if (!value) return true;
   const given = expression(value, context);
   if (given.kind === "none") return true;
-  if (given.kind === "number" || given.kind === "truth") scope.fail("a helper function that returns a number", value);
+  if (given.kind === "number" || given.kind === "truth") scope.refuse("a helper function that returns a number", value);
   scope.emit(`return ${given.text}${given.kind === "list" ? " as const" : ""};`);
   return true;
 }
 
 function augment(statement: Augmented, rest: readonly Statement[], after: Names, context: Context): void {
   const { target } = statement;
-  if (target.kind !== "Name") return context.scope.fail("an assignment to what is no variable", statement);
+  if (target.kind !== "Name") return context.scope.refuse("an assignment to what is no variable", statement);
   const left = { value: expression(target, context), from: target };
   const right = { value: expression(statement.value, context), from: statement.value };
   const made = { ...statement, kind: "BinOp", left: target, right: statement.value } as Expression;
@@ -126,8 +126,8 @@ function assign(
     return;
   }
   if (target.kind !== "Tuple" && target.kind !== "List")
-    return scope.fail("an assignment to what is no variable", target);
-  const names = target.elts.map((each) => (each.kind === "Name" ? each.id : scope.fail("a nested target", target)));
+    return scope.refuse("an assignment to what is no variable", target);
+  const names = target.elts.map((each) => (each.kind === "Name" ? each.id : scope.refuse("a nested target", target)));
   const value = expression(from, context);
   if (value.kind === "list") unpackList(names, value.items, from, rest, after, context);
   else unpack(names, value, rest, after, context);
@@ -150,7 +150,7 @@ function unpackList(
   context: Context,
 ): void {
   const { scope } = context;
-  if (names.length !== items.length) return scope.fail("a tuple of another length", from);
+  if (names.length !== items.length) return scope.refuse("a tuple of another length", from);
   const parts = from.kind === "Tuple" || from.kind === "List" ? from.elts : [];
   const isRead =
     names.some((name) => scope.variable(name)?.isState === true) && items.some(({ kind }) => kind === "traced");
@@ -240,7 +240,7 @@ export function makeState(names: readonly string[], context: Context): void {
     if (!variable || variable.isState) continue;
     const { value } = variable;
     if (value.kind !== "traced" && value.kind !== "number" && value.kind !== "truth")
-      return scope.fail(
+      return scope.refuse(
         `${name}, which a loop or branch changes, is ${value.kind === "none" ? "None" : `a ${value.kind}`}`,
       );
     const strong = value.kind === "traced" ? value : held(value, undefined).strong;

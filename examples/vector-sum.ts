@@ -16,7 +16,7 @@ const partialSums = kernel(
       BLOCK: constexpr(),
     },
     grid: ({ GROUPS }) => [GROUPS],
-    requires: ({ GROUPS }) => [GROUPS.ge(1)],
+    requires: ({ GROUPS }) => [GROUPS.ge(1), GROUPS.lt(2048)],
     autotune: {
       key: ["N"],
       configs: [

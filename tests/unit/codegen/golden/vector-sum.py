@@ -105,6 +105,11 @@ def partial_sums(
             "partial_sums: a requirement does not hold: GROUPS >= 1 with "
             f"GROUPS = {GROUPS}"
         )
+    if not GROUPS < 2048:
+        raise ValueError(
+            "partial_sums: a requirement does not hold: GROUPS < 2048 "
+            f"with GROUPS = {GROUPS}"
+        )
     if _INTERPRETED:
         _check_bfloat16("partial_sums", x.dtype)
 

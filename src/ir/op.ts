@@ -263,11 +263,18 @@ export interface HoldsContext<Args> {
 export interface OpFold {
   /**
    * `reduction` over the axis of the operand `axis`, or over all; `scan` along an axis, each lane with those before it;
-   * `normalisation`, each with all of its axis; `contraction` of the inner dimension of a product, which adds to `acc`.
+   * `normalisation`, each with all of its axis; `contraction` of the inner dimension of a product, which adds to `acc`;
+   * `packed`, a product whose sides may hold several elements in one, and have scales for groups of them.
    */
-  readonly form: "reduction" | "scan" | "normalisation" | "contraction";
-  /** What two lanes give together; undefined where the result is the place of a lane. */
+  readonly form: "reduction" | "scan" | "normalisation" | "contraction" | "packed";
+  /** What two lanes give together; undefined where that is not followed, or the place of a lane. */
   readonly kinds: ((x: Kinds, y: Kinds) => Kinds) | undefined;
+  /** The axis where none is given; default 0. */
+  readonly axis?: number;
+  /** An option that says which lanes take part. */
+  readonly mask?: string;
+  /** Of a packed product: each side with its inner axis, counted from the end, and its scales, whose last axis is that of groups. */
+  readonly sides?: readonly { readonly of: string; readonly inner: number; readonly scale: string }[];
 }
 
 /** What proofs read of an op. An op without a rule gives an unknown value, never a wrong one. */
@@ -299,7 +306,9 @@ export interface OpProof<Args> {
    * Whether a lane that holds this leaves those that hold the other as they are: 0 in a sum. For an op of two operands it says
    * so of the second, and of the first where they may be swapped.
    */
-  readonly neutral?: (held: Kinds, beside: Kinds, isFirst: boolean) => boolean;
+  readonly neutral?: (held: Kinds, beside: Kinds, isFirst: boolean, args?: Args) => boolean;
+  /** Each lane of the result is some lane of an operand, whichever. */
+  readonly moves?: boolean;
   /** An operand that says why the first is right where nothing shows it: a proof then waives what is about it. */
   readonly trusts?: string;
   /** An operand that the author says is true: nothing checks it on a GPU. */

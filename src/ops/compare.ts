@@ -8,6 +8,7 @@ import {
   atLeast,
   atMost,
   below,
+  call,
   choice,
   equal,
   isNumber,
@@ -162,6 +163,28 @@ function lowBits(x: Term, mask: Term): Term | undefined {
   return keeps ? remainder(x, number(size), true) : undefined;
 }
 
+/**
+ * `x | y` of a multiple of 2^k and a number that has only the bits below is their sum; whether it has is a condition. Beside
+ * other numbers the result is unknown.
+ */
+function joined(name: "or" | "xor", x: Term, y: Term): Term | undefined {
+  if (isTruth(x) || isTruth(y)) return undefined;
+  if (isNumber(x) && isNumber(y)) return number(name === "or" ? x.value | y.value : x.value ^ y.value);
+  const [high, low] = powerIn(x) >= powerIn(y) ? [x, y] : [y, x];
+  const size = powerIn(high);
+  if (size <= 1n) return undefined;
+  const isBelow = all(atLeast(low, number(0)), below(low, number(size)));
+  return choice(isBelow, sum(high, low), call(`bits of ${name}`, x, y));
+}
+
+/** A power of two that certainly divides a term. */
+function powerIn({ kind, parts, value }: Term): bigint {
+  if (kind === "number") return value === 0n ? 2n ** 62n : value & -value;
+  if (kind === "product") return parts.reduce((power, part) => power * powerIn(part), 1n);
+  if (kind === "sum") return parts.map(powerIn).reduce((x, y) => (x < y ? x : y));
+  return 1n;
+}
+
 /** `x & y`, of masks or of integers. */
 export const and = bitwise(
   "and",
@@ -182,7 +205,7 @@ export const or = bitwise(
   (x, y) => x | y,
   (x, y) => x | y,
   (signs) => signs.every(Boolean),
-  (x, y) => (isTruth(x) && isTruth(y) ? some(x, y) : undefined),
+  (x, y) => (isTruth(x) && isTruth(y) ? some(x, y) : joined("or", x, y)),
   beside,
   ZERO,
 );
@@ -194,7 +217,7 @@ export const xor = bitwise(
   (x, y) => x ^ y,
   (x, y) => x ^ y,
   (signs) => signs.every(Boolean),
-  (x, y) => (isTruth(x) && isTruth(y) ? choice(x, invert(y), y) : undefined),
+  (x, y) => (isTruth(x) && isTruth(y) ? choice(x, invert(y), y) : joined("xor", x, y)),
   beside,
   ZERO,
 );

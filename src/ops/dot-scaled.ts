@@ -18,6 +18,7 @@ import {
   type WhyScaledSecond,
   type WhyScaledSide,
 } from "../rules/dot-scaled-rules.js";
+import { MOST, NAN, total, ZERO } from "../terms/kinds.js";
 import { defineOp } from "./define.js";
 import type { TypedArguments, RuntimeArguments } from "../ir/op.js";
 
@@ -85,6 +86,19 @@ export const dotScaled = defineOp<
   infer: (args) => inferDotScaled(sideOf(args, "lhs"), sideOf(args, "rhs"), args.acc?.type),
   evaluate: scaledProduct,
   facts: { contracts: true },
+  proof: {
+    // Every format writes 0 as 0, which stays 0 beside each scale but the one that is NaN.
+    holds: ({ lhs, lhsScale }) => (lhs === ZERO ? (lhsScale === MOST ? NAN : ZERO) : lhs),
+    neutral: (held) => held === ZERO,
+    folds: {
+      form: "packed",
+      kinds: total,
+      sides: [
+        { of: "lhs", inner: -1, scale: "lhsScale" },
+        { of: "rhs", inner: -2, scale: "rhsScale" },
+      ],
+    },
+  },
   needs: {
     least: ({ lhs }) => leastInner("dotScaled", lhs.type),
     // Triton 3.6 cannot lower it for gfx942.

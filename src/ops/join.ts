@@ -79,6 +79,7 @@ export const join = defineOp<
   infer: ({ x, y }) => inferJoin(x.type, y.type),
   evaluate: joined,
   facts: { nonNegative: (signs) => signs.every(Boolean), keepsLeading: true },
+  proof: { moves: true },
 });
 
 /** Splits the last axis, of size 2, into two tiles: `x, y = tl.split(z)`. */
@@ -91,6 +92,7 @@ export const split = defineOp<<X>(x: Checked<X, WhySplit<X>>) => SplitOut<X>>()(
   infer: ({ x }) => inferSplit(x.type),
   evaluate: ({ x }) => [0, 1].map((position) => slice(x, x.shape.length - 1, position)),
   facts: { nonNegative: (signs) => signs.every(Boolean), keepsLeading: true },
+  proof: { moves: true },
 });
 
 /** Interleaves the elements of two tiles along the last axis: `tl.interleave(x, y)`. */
@@ -104,6 +106,7 @@ export const interleave = defineOp<
   infer: ({ x, y }) => inferInterleave(x.type, y.type),
   evaluate: (args, { result }) => reshape(joined(args), result.shape),
   facts: { nonNegative: (signs) => signs.every(Boolean) },
+  proof: { moves: true },
 });
 
 const dimOf = ({ dim }: { readonly dim: Typed | undefined }, otherwise: number) =>
@@ -126,6 +129,7 @@ export const cat = defineOp<
   evaluate: ({ x, y, dim = 0 }, { result }) =>
     reshape(stack([x, y], axisOf(x.shape.length, Number(dim))!), result.shape),
   facts: { nonNegative: (signs) => signs.every(Boolean) },
+  proof: { moves: true },
   needs: {
     // 3.6 concatenates in an order of its own.
     since39: () => true,
@@ -153,6 +157,7 @@ export const flip = defineOp<
   infer: (args) => inferFlip(args.x.type, dimOf(args, -1)),
   evaluate: ({ x, dim = -1 }) => flipArray(x, axisOf(x.shape.length, Number(dim))!),
   facts: { nonNegative: ([x]) => x === true },
+  proof: { moves: true },
   needs: { since39: (args) => args.dim !== undefined && dimOf(args, 0) < 0 },
 });
 
@@ -173,6 +178,7 @@ export const gather = defineOp<
   infer: ({ x, index, axis }) => inferGather(x.type, index.type, Number(axis.literal)),
   evaluate: gathered,
   facts: { nonNegative: ([x]) => x === true },
+  proof: { moves: true },
 });
 
 function gathered({ x: tile, index, axis }: RuntimeArguments<typeof picked>, context: Context): TileArray {

@@ -8,7 +8,7 @@ import { axisOf, type WhyAxis } from "../types/axis.js";
 import { sumElement } from "../types/casts.js";
 import type { WhyDim } from "../types/constexpr.js";
 import { members, sameElem } from "../types/dtype.js";
-import { ONE, productOf, total, ZERO } from "../terms/kinds.js";
+import { beaten, type Kinds, ONE, productOf, total, ZERO } from "../terms/kinds.js";
 import { isBig, isFloat } from "../numerics/numeric.js";
 import type { Checked } from "../types/problem.js";
 import type { Context } from "../values/runtime-values.js";
@@ -19,7 +19,7 @@ import { axisNumber, inferScan, reduceRules, type SumOf, type WhySum } from "../
 import type { Sh, Tile, TileLike } from "../types/tile.js";
 import { defineOp } from "./define.js";
 import { isTile, keepsSign } from "../values/operands.js";
-import type { RuntimeArguments } from "../ir/op.js";
+import type { OpFold, RuntimeArguments } from "../ir/op.js";
 
 type ScanOut<X, D> = X extends TileLike ? Tile<SumOf<X, D>, X[Sh]> : Tile<any, any>;
 type WhyScanAxis<Op extends string, X, Ax> = X extends TileLike ? WhyAxis<Op, X[Sh], Ax> : "";
@@ -122,6 +122,15 @@ export const cumprod = scanning("cumprod", { float: (a, b) => a * b, int: Math.i
 
 const dimOf = ({ dim }: { readonly dim: Typed | undefined }) => axisNumber(dim);
 
+/** Each place of the result depends on all of the axis; what comes last stays there, and is what it was. */
+const ordering: OpFold = { form: "normalisation", kinds: (x) => x, axis: -1 };
+
+/** Whether what a lane holds comes after all others, which so keep their places; `missing` is the order where none is given. */
+const isLast =
+  (missing: boolean) =>
+  (held: Kinds, beside: Kinds, _: boolean, args?: { readonly descending?: Typed | undefined }): boolean =>
+    beaten((args?.descending?.literal ?? missing) === true)(held, beside);
+
 type SortCall<Name extends string> = <X, const Ax extends number = number>(
   x: Checked<X, WhySort<Name, X>>,
   dim?: Checked<Ax, WhySortDim<Name, X, Ax>>,
@@ -138,6 +147,7 @@ export const sort = defineOp<SortCall<"sort">>()({
   infer: (args) => inferSort("sort", args.x.type, dimOf(args)),
   evaluate: ({ x, descending }) => sortLast(x, descending === true),
   facts: { nonNegative: keepsSign },
+  proof: { folds: ordering, neutral: isLast(false) },
 });
 
 /** The last step of a bitonic sort, for a last axis that ascends and then descends: `tl.bitonic_merge(x)`. */
@@ -150,6 +160,7 @@ export const bitonicMerge = defineOp<SortCall<"bitonicMerge">>()({
   infer: (args) => inferSort("bitonicMerge", args.x.type, dimOf(args)),
   evaluate: ({ x, descending }) => mergeArray(x, descending === true),
   facts: { nonNegative: keepsSign },
+  proof: { folds: ordering, neutral: isLast(false) },
 });
 
 /**
@@ -176,6 +187,7 @@ export const topk = defineOp<
     return firstOfLast(sorted, size, all);
   },
   facts: { nonNegative: keepsSign },
+  proof: { folds: ordering, neutral: isLast(true) },
   needs: { since39: ({ k, descending }) => descending !== undefined || k.literal === 1 },
 });
 
@@ -208,6 +220,7 @@ export const histogram = defineOp<
     (mask && whyCond("histogram", mask.type)) || inferHistogram(x.type, numBins.type, mask?.type),
   evaluate: counted,
   facts: { nonNegative: () => true },
+  proof: { folds: { form: "reduction", kinds: undefined, mask: "mask" } },
 });
 
 function counted({ x, mask }: RuntimeArguments<typeof binned & typeof masked>, { result }: Context): TileArray {

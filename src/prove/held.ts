@@ -93,7 +93,7 @@ function ofParts({ kinds: rule, neutral, generic: numbers }: LaneRule, parts: re
 }
 
 /** Data neither cancels to 0 nor gives NaN, unless nothing else can come out. */
-export function inGeneral(kinds: Kinds, numbers: Kinds): Kinds {
+function inGeneral(kinds: Kinds, numbers: Kinds): Kinds {
   const likely = kinds & ~NAN;
   if (likely === NONE) return numbers;
   const others = likely & ~ZERO;

@@ -129,6 +129,8 @@ function chosen(known: Knowledge, condition: Term, x: Polynomial, y: Polynomial)
   const key = `choice ${condition.id} ${keyOf(x)} | ${keyOf(y)}`;
   const same = known.named.get(key);
   if (same) return same;
+  if (isPlain(known, condition)) return x;
+  if (isPlain(known, not(condition))) return y;
   const name = known.fresh();
   const value = atom(name);
   known.definitions.set(name, { kind: "choice" });
@@ -143,6 +145,14 @@ function chosen(known: Knowledge, condition: Term, x: Polynomial, y: Polynomial)
     ],
   });
   return value;
+}
+
+/** Whether the intervals of what is compared show that a condition holds. */
+function isPlain(known: Knowledge, condition: Term): boolean {
+  return conjuncts(condition).every(({ kind, parts: [x, y] }) => {
+    if (kind !== "atMost") return false;
+    return isAtLeastZero(known, subtract(polynomialOf(known, y!), polynomialOf(known, x!)), "intervals");
+  });
 }
 
 function called(known: Knowledge, term: Term): Polynomial {

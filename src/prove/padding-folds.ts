@@ -1,8 +1,9 @@
 /** What reductions, scans and products make of lanes, and whether lanes that a mask left out change what the others give. */
+import { type FunctionIR, isFunction, isList, type OpStatement } from "../ir/nodes.js";
 import { typedArguments } from "../ir/typed.js";
-import { type Kinds, kindsIn, NONE, NOTHING, total, ZERO } from "../terms/kinds.js";
-import { above, below, number, type Term } from "../terms/term.js";
-import { type Diagram, mentions, type Path, pathsOf } from "./diagrams.js";
+import { ANYTHING, type Kinds, kindsIn, NONE, NOTHING, total, ZERO } from "../terms/kinds.js";
+import { above, asTruth, below, isNumber, number, quotient, type Term } from "../terms/term.js";
+import { type Diagram, mentions, type Path, pathsOf, unionOf } from "./diagrams.js";
 import type { OpStep } from "./flow.js";
 import {
   closure,
@@ -20,24 +21,22 @@ import {
 import { heldAt, type HeldTile, heldTile } from "./held-tile.js";
 import type { PaddingLanes } from "./padding-lanes.js";
 import { isFloatType } from "./padding-literals.js";
-import { isOne } from "./symbolic.js";
+import { at as termAt, isOne } from "./symbolic.js";
 
 export class PaddingFolds {
   constructor(readonly lanes: PaddingLanes) {}
 
   fold(step: OpStep): HeldTile | undefined {
-    const { form } = step.statement.op.proof.folds!;
+    const { operands, op, results } = step.statement;
+    const { form } = op.proof.folds!;
     if (form === "contraction") return this.#product(step);
+    if (form === "packed") return this.#packed(step);
+    const along = (x: HeldTile) => (form === "reduction" ? this.#reduction(step, x) : this.#scan(step, x));
+    const [first] = operands;
+    // Of several tiles that are folded together nothing is known but that lanes meet.
+    if (isList(first)) first.forEach((each) => along(this.lanes.held(each, results[0]!.type)));
     const [operand] = this.lanes.operands(step).values();
-    if (!operand) return undefined;
-    return form === "reduction" ? this.#reduction(step, operand) : this.#scan(step, operand);
-  }
-
-  #ruleOf({ statement: { op, results } }: OpStep): FoldRule {
-    const { folds, neutral } = op.proof;
-    const type = results[0]!.type;
-    const isNeutral = (held: Kinds, beside: Kinds) => neutral?.(held, beside, false) ?? false;
-    return { kinds: folds!.kinds, neutral: isNeutral, generic: generic(type) };
+    return operand && along(operand);
   }
 
   /** An axis among the arguments, counted from the front; undefined stands for all. */
@@ -57,7 +56,8 @@ export class PaddingFolds {
     const along = x.shape.map((size, each) =>
       lanes.model.environment.lane(`fold ${statement.results[0]!.id} ${each}`, size),
     );
-    const rule = this.#ruleOf(step);
+    const rule = foldRuleOf(statement);
+    const takesPart = this.#partOf(step);
     const shape = lanes.model.environment.shape(statement.results[0]!.type);
     const keeps = shape.length === rank;
     const at = (lane: readonly Term[], notes: boolean): Diagram => {
@@ -69,7 +69,7 @@ export class PaddingFolds {
       return this.#together(
         step,
         rule,
-        x.at(full),
+        takesPart(x.at(full), full),
         along.filter((_, each) => isOver(each)),
         notes,
       );
@@ -81,6 +81,16 @@ export class PaddingFolds {
         false,
       ),
     );
+  }
+
+  /** Only the lanes that a mask of the op's own leaves in. */
+  #partOf({ statement: { op, options } }: OpStep): (x: Diagram, lane: readonly Term[]) => Diagram {
+    const { diagrams, model } = this.lanes;
+    const { mask } = op.proof.folds!;
+    const given = mask === undefined ? undefined : options[mask];
+    const truth = given && model.environment.terms(given);
+    if (!truth) return (x) => x;
+    return (x, lane) => diagrams.branch(asTruth(termAt(truth, lane)), x, diagrams.end(NONE));
   }
 
   /** What lanes along some axes give together. */
@@ -115,10 +125,11 @@ export class PaddingFolds {
     const { lanes } = this;
     const { statement } = step;
     const { options, op } = statement;
-    const axis = this.#axisOf(step, x.shape.length, 0)!;
+    const shape = lanes.model.environment.shape(statement.results[0]!.type);
+    const axis = this.#axisOf(step, x.shape.length, op.proof.folds!.axis ?? 0)!;
     const name = `fold ${statement.results[0]!.id}`;
     const other = lanes.model.environment.lane(name, x.shape[axis]!);
-    const rule = this.#ruleOf(step);
+    const rule = foldRuleOf(statement);
     const isOrdered = op.proof.folds!.form === "scan";
     const reverse = typedArguments(statement)["reverse"]?.literal === true && options["reverse"] !== undefined;
     const before = (own: Term): readonly Term[] => (isOrdered ? [reverse ? above(other, own) : below(other, own)] : []);
@@ -137,8 +148,8 @@ export class PaddingFolds {
       const given = givenKinds(all);
       return lanes.diagrams.combine(([each]) => scanned(rule, isOrdered, each!, given, changed), [own]);
     };
-    if (!lanes.isTrial) at(lanes.model.environment.lanes(`result ${statement.results[0]!.id}`, x.shape), true);
-    return heldTile(x.shape, (lane) => at(lane, false));
+    if (!lanes.isTrial) at(lanes.model.environment.lanes(`result ${statement.results[0]!.id}`, shape), true);
+    return heldTile(shape, (lane) => at(lane, false));
   }
 
   /** The product of two tiles: sums over the inner dimension. */
@@ -149,7 +160,7 @@ export class PaddingFolds {
     const tiles = lanes.operands(step);
     const [a, b, acc] = ["a", "b", "acc"].map((name) => tiles.get(name));
     if (!a || !b) return undefined;
-    const rule = this.#ruleOf(step);
+    const rule = foldRuleOf(statement);
     const context = { args: typedArguments(statement), float: isFloatType(results[0]!.type) };
     const factors = {
       kinds: ([x, y]: readonly Kinds[]) => op.proof.holds!({ a: x!, b: y! }, context),
@@ -175,6 +186,84 @@ export class PaddingFolds {
     if (!lanes.isTrial) at(lanes.model.environment.lanes(`result ${results[0]!.id}`, shape), true);
     return heldTile(shape, (lane) => at(lane, false));
   }
+
+  /** A product whose sides have shapes of their own: the elements of each, times their scales, meet along its inner axis. */
+  #packed(step: OpStep): HeldTile {
+    const { model, diagrams } = this.lanes;
+    const { op, results } = step.statement;
+    const [result] = results;
+    const tiles = this.lanes.operands(step);
+    const rule = foldRuleOf(step.statement);
+    const context = { args: typedArguments(step.statement), float: true };
+    const scaled = {
+      kinds: ([x, y]: readonly Kinds[]) => op.proof.holds!({ lhs: x!, lhsScale: y! }, context),
+      generic: rule.generic,
+      same: [0, 1],
+    };
+    let all = NONE;
+    for (const { of, inner, scale } of op.proof.folds!.sides!) {
+      const [x, scales] = [tiles.get(of)!, tiles.get(scale)];
+      const lane = model.environment.lanes(`fold ${result!.id} ${of}`, x.shape);
+      const along = lane.at(inner)!;
+      const outer = lane.filter((each) => each !== along);
+      const place = scales && groupOf(along, x.shape.at(inner)!, scales.shape.at(-1)!);
+      const own = x.at(lane);
+      const elements = scales
+        ? diagrams.combine(
+            (ends) => combined(scaled, ends),
+            [own, scales.at([...outer, place ?? model.environment.lane(`any ${of}`, scales.shape.at(-1)!)])],
+          )
+        : own;
+      all |= unionOf(this.#together(step, rule, elements, [along], !this.lanes.isTrial));
+    }
+    const acc = tiles.get("acc");
+    if (acc) all |= unionOf(acc.at(model.environment.lanes(`any ${result!.id}`, acc.shape)));
+    const left = kindsOf(all, "left");
+    const padding = left === NONE ? NONE : held("left", ANYTHING | (left & NOTHING));
+    const shape = model.environment.shape(result!.type);
+    return heldTile(shape, () => diagrams.end(held("live", rule.generic) | padding));
+  }
+}
+
+/** The group that an element is in, where all are of one size; undefined where that is not seen. */
+function groupOf(lane: Term, elements: Term, groups: Term): Term | undefined {
+  if (isNumber(elements) && isNumber(groups)) return quotient(lane, number(elements.value / groups.value), true);
+  const [size, other, ...more] = elements.kind === "product" ? elements.parts : [];
+  return size && isNumber(size) && other === groups && more.length === 0 ? quotient(lane, size, true) : undefined;
+}
+
+/** How an op puts two lanes together: as its record says, or as the function does that it calls. */
+export function foldRuleOf(statement: OpStatement): FoldRule {
+  const { op, operands, results } = statement;
+  const numbers = generic(results[0]!.type);
+  const combine = operands.find(isFunction);
+  if (combine) return ruleOfFunction(combine.function, numbers);
+  const { folds, neutral } = op.proof;
+  const args = typedArguments(statement);
+  const isNeutral = (held: Kinds, beside: Kinds) => neutral?.(held, beside, false, args) ?? false;
+  return { kinds: folds!.kinds, neutral: isNeutral, generic: numbers };
+}
+
+/** A function that is one op of its two parameters has that op's rules; others are not followed. */
+function ruleOfFunction({ params, body: { statements, yields } }: FunctionIR, numbers: Kinds): FoldRule {
+  const [statement] = statements;
+  const isOne =
+    statement?.kind === "op" &&
+    statements.length === 1 &&
+    params.length === 2 &&
+    yields.length === 1 &&
+    yields[0] === statement.results[0] &&
+    statement.operands.length === 2 &&
+    params.every((param) => statement.operands.includes(param));
+  if (!isOne) return { kinds: undefined, neutral: () => false, generic: numbers };
+  const { holds, neutral } = statement.op.proof;
+  const [x, y] = Object.keys(statement.op.operands) as [string, string];
+  const context = { args: typedArguments(statement), float: isFloatType(statement.results[0]!.type) };
+  return {
+    kinds: holds && ((a, b) => holds({ [x]: a, [y]: b }, context)),
+    neutral: (held, beside) => neutral?.(held, beside, false) ?? false,
+    generic: numbers,
+  };
 }
 
 const isZero = (of: Kinds): boolean => of === ZERO;

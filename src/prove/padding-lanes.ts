@@ -10,13 +10,13 @@ import {
 } from "../ir/nodes.js";
 import { argumentsOf, handedOver, valuesIn } from "../ir/walk.js";
 import { typedArguments } from "../ir/typed.js";
-import { type Kinds, NONE, NOTHING, POSITIVE } from "../terms/kinds.js";
+import { ANYTHING, type Kinds, NONE, NOTHING, POSITIVE } from "../terms/kinds.js";
 import { FALSE, number, symbolsIn, type Term } from "../terms/term.js";
 import type { Type } from "../types/types.js";
 import type { Contexts } from "./contexts.js";
 import { type Diagram, Diagrams, mentions, pathsOf, unionOf } from "./diagrams.js";
 import type { BranchStep, CallStep, LoopStep, OpStep, Step } from "./flow.js";
-import { generic, held, type Held, isNothing } from "./held.js";
+import { generic, held, type Held, isNothing, kindsOf } from "./held.js";
 import { heldAt, type HeldTile, heldTile } from "./held-tile.js";
 import { assume, proves } from "./interpret.js";
 import type { Model } from "./model.js";
@@ -226,12 +226,29 @@ export class PaddingLanes {
     );
   }
 
-  /** An op without a rule: numbers in general, or nothing if a lane of an operand holds nothing. */
+  /**
+   * An op without a rule: numbers in general, or nothing if a lane of an operand holds nothing. Any lane may be one of those
+   * that a mask left out of an operand.
+   */
   #unknown(step: OpStep, result: Value | undefined = step.statement.results[0]): HeldTile | undefined {
     if (!result) return undefined;
     const nothing = argumentsOf(step.statement).some((argument) => this.unsetIn(step, argument) !== undefined);
+    const left = step.statement.op.proof.folds ? NONE : this.#leftIn(step);
     const kinds = generic(result.type) | (nothing ? NOTHING : NONE);
-    return this.constant(this.model.environment.shape(result.type), held("live", kinds));
+    const padding = left === NONE || step.statement.op.proof.moves ? left : ANYTHING;
+    return this.constant(this.model.environment.shape(result.type), held("live", kinds) | held("left", padding));
+  }
+
+  /** The numbers that left-out lanes of an op's operands may hold. */
+  #leftIn(step: OpStep): Kinds {
+    const values = argumentsOf(step.statement).flatMap((argument) => valuesIn(argument));
+    const paths = values.flatMap((value) => {
+      const tile = this.#values.get(value);
+      return tile ? pathsOf(tile.at(this.model.environment.lanes(`any ${value.id}`, tile.shape))) : [];
+    });
+    return paths
+      .filter(({ held: of, conditions }) => kindsOf(of, "left") !== NONE && this.isPossible(step, conditions))
+      .reduce((kinds, { held: of }) => kinds | (kindsOf(of, "left") & ~NOTHING), NONE);
   }
 
   /** The conditions of lanes without a value in an argument, whichever of its lanes an op takes. */

@@ -12,6 +12,7 @@ import { Contexts } from "./contexts.js";
 import { generic } from "./held.js";
 import type { Model } from "./model.js";
 import type { Duties, Duty, Open } from "./obligations.js";
+import { foldRuleOf } from "./padding-folds.js";
 import { type Meeting, PaddingLanes } from "./padding-lanes.js";
 import { isFloatType } from "./padding-literals.js";
 import { accessInWords } from "./words.js";
@@ -70,21 +71,26 @@ function openOf({ statement, holds, given, variables }: Meeting): Open {
     };
   }
   const wanted = neutralOf(statement);
-  const remedy = wanted === undefined ? "select its lanes with tl.where before" : remedyOf(wanted);
-  const missing = `lanes that a mask left out hold ${inWords(holds)} here, which changes the result; ${remedy}`;
+  const remedy = wanted === undefined ? UNKNOWN : remedyOf(wanted);
+  const changes =
+    wanted === undefined
+      ? `and nothing shows that tl.${statement.op.name} leaves them out`
+      : "which changes the result";
+  const missing = `lanes that a mask left out hold ${inWords(holds)} here, ${changes}; ${remedy}`;
   return { question: undefined, missing };
 }
 
 const remedyOf = (wanted: string) =>
   `give the load other: ${wanted}, put tl.where(mask, x, ${wanted}) before, or say with tl.trusted why it is right`;
 
+const UNKNOWN = "let the loads that it rests on cover whole tiles, or say with tl.trusted why it is right";
+
 /** What leaves the other lanes as they are. */
-function neutralOf({ op, operands }: OpStatement): string | undefined {
-  const type = typeOfArgument(operands[0]!);
+function neutralOf(statement: OpStatement): string | undefined {
+  const type = typeOfArgument(statement.operands[0]!);
   const numbers = kindsIn(generic(type) | NEGATIVE | POSITIVE);
-  const found = [ZERO, ONE, LEAST, MOST].find((kind) =>
-    numbers.every((beside) => op.proof.neutral?.(kind, beside, false)),
-  );
+  const { neutral } = foldRuleOf(statement);
+  const found = [ZERO, ONE, LEAST, MOST].find((kind) => numbers.every((beside) => neutral(kind, beside)));
   if (found === undefined) return undefined;
   if (found === LEAST || found === MOST) {
     const isLeast = found === LEAST;

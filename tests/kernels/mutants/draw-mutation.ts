@@ -8,8 +8,18 @@ const swap = (a: string, b: string): readonly (readonly [RegExp, string])[] => [
   [new RegExp(`${b}(?![\\w])`, "g"), a.replaceAll("\\", "")],
 ];
 
+/** What lanes hold that a mask leaves out becomes something else, or nothing. */
+const PADDING: readonly (readonly [RegExp, string])[] = [
+  [/other: -Infinity/g, "other: 0"],
+  [/other: 0/g, "other: 1"],
+  [/, \{ other: [^}]*\}/g, ""],
+  [/, other: -?\w+/g, ""],
+  [/, -Infinity\)/g, ", 0)"],
+];
+
 /** What becomes what. */
 const CHANGES: readonly (readonly [RegExp, string])[] = [
+  ...PADDING,
   ...swap("\\.lt", "\\.le"),
   ...swap("\\.ge", "\\.gt"),
   ...swap("\\.add", "\\.sub"),
@@ -29,13 +39,8 @@ const CHANGES: readonly (readonly [RegExp, string])[] = [
   [/\.at\((\w+), (\w+)\)/g, ".at($2, $1)"],
   [/arange\(0, (\w+)\)/g, "arange(0, $1).add(1)"],
   [/arange\(0, (\w+)\)/g, "arange(0, $1).mul(2)"],
-  [/other: -Infinity/g, "other: 0"],
-  [/other: 0/g, "other: 1"],
-  [/, \{ other: [^}]*\}/g, ""],
-  [/, other: -?\w+/g, ""],
   [/, \{ mask: \w+ \}/g, ""],
   [/mask: (\w+)/g, "mask: $1.and(true)"],
-  [/, -Infinity\)/g, ", 0)"],
   [/, 0\);/g, ", 1);"],
   [/tl\.cdiv\((\w+), (\w+)\)/g, "$1.floorDiv($2)"],
 ];
@@ -44,12 +49,15 @@ const CHANGES: readonly (readonly [RegExp, string])[] = [
 export function mutationOf({ file, kernel, anywhere }: Subject, draw: (below: number) => number) {
   const source = readFileSync(new URL(file, import.meta.url), "utf8");
   const [start, end] = anywhere ? [0, source.length] : sectionOf(source, kernel);
-  const [from, to] = CHANGES[draw(CHANGES.length)]!;
+  const change = CHANGES[draw(CHANGES.length)]!;
+  const [from, to] = change;
   const found = [...source.slice(start, end).matchAll(from)];
   const match = found[draw(Math.max(1, found.length))];
   if (!match) return undefined;
   // The rest of the line tells apart what occurs more than once.
   const rest = source.slice(start + match.index, source.indexOf("\n", start + match.index));
   const changed = match[0].replace(new RegExp(from.source), to) + rest.slice(match[0].length);
-  return rest === changed ? undefined : { what: `${rest.trim()} → ${changed.trim()}`, from: rest, to: changed };
+  if (rest === changed) return undefined;
+  const what = `${rest.trim()} → ${changed.trim()}`;
+  return { what, from: rest, to: changed, isOfPadding: PADDING.includes(change) };
 }

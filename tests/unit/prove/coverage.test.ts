@@ -34,6 +34,17 @@ describe("one store", () => {
     expect(await coverage(store)).toEqual({ kind: "proved", configs: "together" });
   });
 
+  test("covers it where bits of program and lane are joined", async () => {
+    const joined = (lanes: number) => (args: any) => {
+      const i = tl.programId(0).shl(4).or(tl.arange(0, lanes));
+      tl.store(args.y.at(i), tl.load(args.x.at(i)));
+    };
+    const grid = { grid: ({ N }: any) => [tl.cdiv(N, 16)] };
+    expect(await coverage(joined(16), grid)).toMatchObject({ kind: "proved" });
+    expect(await coverage(joined(8), grid)).toMatchObject(unwritten);
+    expect((await coverage(joined(32), grid)).kind).not.toBe("proved");
+  });
+
   test("leaves out the last block of a grid that is one short, or that rounds down", async () => {
     const short = { grid: ({ N, BLOCK }: any) => [tl.cdiv(N, BLOCK).sub(1)] };
     expect(await coverage(store, short)).toMatchObject({ ...unwritten, at: { sizes: { N: 1 } } });

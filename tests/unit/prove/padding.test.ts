@@ -46,6 +46,11 @@ describe("a reduction of lanes that a mask left out", () => {
     ["a sum of powers", (x: any) => tl.sum(tl.exp(x), 0), -Infinity],
     ["a sum of squares", (x: any) => tl.sum(x.mul(x), 0), 0],
     ["sums up to each", (x: any) => tl.sum(tl.cumsum(x, 0).mul(0), 0), 0],
+    ["a sum by a function", (x: any) => tl.reduce(x, 0, (a: any, b: any) => a.add(b)), 0],
+    ["the largest by a function", (x: any) => tl.reduce(x, 0, (a: any, b: any) => tl.maximum(b, a)), -Infinity],
+    ["the largest in order", (x: any) => tl.max(tl.topk(x, 8), 0), -Infinity],
+    ["an order", (x: any) => tl.min(tl.sort(x), 0), Infinity],
+    ["a reversed order", (x: any) => tl.sum(tl.flip(x), 0), 0],
   ])("is proved of %s with %f", async (_, reduce, other) => {
     const found = await kinds(reducing(reduce, other));
     expect(found.length).toBeGreaterThan(0);
@@ -60,10 +65,51 @@ describe("a reduction of lanes that a mask left out", () => {
     ["a sum of inverses", (x: any) => tl.sum(tl.rsqrt(x), 0), 0, "Infinity"],
     ["a sum of what is shifted", (x: any) => tl.sum(x.sub(3), 0), 0, "hold negative numbers"],
     ["a softmax", (x: any) => tl.max(tl.softmax(x, 0), 0), 0, "tl.where(mask, x, -Infinity)"],
+    ["a sum by a function", (x: any) => tl.reduce(x, 0, (a: any, b: any) => a.add(b)), 1, "other: 0"],
+    [
+      "a sum of squares by a function",
+      (x: any) => tl.reduce(x, 0, (a: any, b: any) => a.mul(a).add(b)),
+      0,
+      "tl.reduce leaves",
+    ],
+    [
+      "two sums",
+      (x: any) => tl.reduce([x, x], 0, ([a, b]: any, [c, d]: any) => [a.add(c), b.add(d)])[0],
+      0,
+      "tl.reduce leaves",
+    ],
+    [
+      "a scan by a function",
+      (x: any) =>
+        tl.sum(
+          tl.associativeScan(x, 0, (a: any, b: any) => a.mul(b)),
+          0,
+        ),
+      0,
+      "tl.where(mask, x, 0)",
+    ],
+    ["the largest in order", (x: any) => tl.max(tl.topk(x, 8), 0), 0, "other: -Infinity"],
+    ["an order", (x: any) => tl.max(tl.sort(x), 0), 0, "other: Infinity"],
+    ["a descending order", (x: any) => tl.max(tl.sort(x, 0, { descending: true }), 0), Infinity, "other: -Infinity"],
+    ["a reversed order", (x: any) => tl.sum(tl.flip(x), 0), 1, "hold 1 here"],
+    ["what is interleaved", (x: any) => tl.sum(tl.interleave(x, x), 0), 1, "hold 1 here"],
     ["the largest of numbers below 0", (x: any) => tl.max(tl.abs(x).neg(), 0), 0, "hold 0 here"],
   ])("is unknown of %s with %f, and says what to write", async (_, reduce, other, words) => {
     const [first] = await missing(reducing(reduce, other));
     expect(first).toContain(words);
+  });
+
+  test("counts of what a mask of their own leaves in are proved, others are not", async () => {
+    const counting = (options: (mask: any) => object) =>
+      ofRows(
+        ({ y, row, from, mask }) => {
+          const counts = tl.histogram(tl.load(from, { mask, other: 0 }), 16, options(mask));
+          tl.store(y.at(row), tl.sum(counts.to(tl.float32), 0));
+        },
+        tensor(tl.int32, ["M", "N"]),
+      );
+    expect(await kinds(counting((mask) => ({ mask })))).toEqual([]);
+    expect((await missing(counting(() => ({}))))[0]).toContain("nothing shows that tl.histogram leaves them out");
   });
 
   test("is proved where an author selects the lanes in other words than the mask", async () => {

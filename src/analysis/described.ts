@@ -1,7 +1,16 @@
 /** The tensors that a lowered kernel accesses through descriptors, and what descriptors require of them. */
 import { DESCRIPTOR_BYTES } from "../types/limits.js";
 import { dtypeTable, members } from "../types/dtype.js";
-import { isList, isValue, type KernelIR, type OpStatement, type TensorParam } from "../ir/nodes.js";
+import {
+  isList,
+  isLiteral,
+  isValue,
+  type KernelIR,
+  type OpStatement,
+  paramsOf,
+  type TensorParam,
+  type Value,
+} from "../ir/nodes.js";
 import { argumentsOf, walkAll } from "../ir/walk.js";
 
 export interface DescribedTensor {
@@ -19,6 +28,20 @@ export function describedTensors(ir: KernelIR): readonly DescribedTensor[] {
     const axes = made.flatMap((statement) => contiguousAxis(param, statement));
     return [...new Set(axes)].map((axis) => ({ param, axis }));
   });
+}
+
+/** The sizes of what descriptors reach, each once: Triton casts those that the kernel gives them to int32. */
+export function describedSizes(ir: KernelIR): readonly (Value | number)[] {
+  const known = new Set(ir.params.flatMap(({ kind, value }) => (kind === "size" || kind === "scalar" ? [value] : [])));
+  const shapes = [
+    ...paramsOf(ir, "tensor").flatMap(({ block, dims }) => (block ? dims : [])),
+    ...descriptorsMade(ir).flatMap(({ operands: [, shape] }) => (isList(shape) ? shape : [])),
+  ];
+  const sizes = shapes.flatMap((size): (Value | number)[] => {
+    if (isLiteral(size)) return [Number(size.value)];
+    return isValue(size) && (known.has(size) || size.type.kind === "constexpr") ? [size] : [];
+  });
+  return [...new Set(sizes)];
 }
 
 /** Whether the kernel makes descriptors itself, which needs scratch memory. */

@@ -23,28 +23,37 @@ export function indexValues(ir: KernelIR): ReadonlySet<Value> {
 const found = new WeakMap<KernelIR, ReadonlySet<Value>>();
 
 function findIndexValues(ir: KernelIR): ReadonlySet<Value> {
+  const roots: Argument[] = [];
+  walkAll(ir, (statement) => {
+    if (statement.kind === "op" && statement.op.effect !== "pure") roots.push(...placesOf(statement));
+  });
+  return originsIn(ir)(...roots);
+}
+
+/** Gives the integers, masks and addresses that arguments are computed from, and themselves, back to what was loaded. */
+export function originsIn(ir: KernelIR): (...roots: readonly Argument[]) => ReadonlySet<Value> {
   const made = definitions(...bodiesOf(ir));
   const writes = new Map<Variable, Argument[]>();
   const handed = new Map<Value, Argument[]>();
-  const roots: Argument[] = [];
   walkAll(ir, (statement) => {
     for (const [param, given] of handedOver(statement)) handed.set(param, [...(handed.get(param) ?? []), given]);
     if (statement.kind === "let") writes.set(statement.variable, [statement.initial]);
     if (statement.kind === "write") writes.get(statement.variable)?.push(statement.value);
-    if (statement.kind === "op" && statement.op.effect !== "pure") roots.push(...placesOf(statement));
   });
-  const reached = new Set<Value>();
-  const follow = (argument: Argument | undefined): void => {
-    if (argument === undefined) return;
-    for (const value of valuesIn(argument)) {
-      if (reached.has(value) || !isIndex(value.type)) continue;
-      reached.add(value);
-      handed.get(value)?.forEach(follow);
-      sourcesOf(value, made.get(value), writes).forEach(follow);
-    }
+  return (...roots) => {
+    const reached = new Set<Value>();
+    const follow = (argument: Argument | undefined): void => {
+      if (argument === undefined) return;
+      for (const value of valuesIn(argument)) {
+        if (reached.has(value) || !isIndex(value.type)) continue;
+        reached.add(value);
+        handed.get(value)?.forEach(follow);
+        sourcesOf(value, made.get(value), writes).forEach(follow);
+      }
+    };
+    roots.forEach(follow);
+    return reached;
   };
-  roots.forEach(follow);
-  return reached;
 }
 
 /** The addresses and the mask of an access, and where in a descriptor it is. */

@@ -9,9 +9,10 @@ import {
   paramsOf,
   type ScalarParam,
   type TensorParam,
+  type Value,
 } from "../ir/nodes.js";
 import { DESCRIPTOR_BYTES, INT32_REACH, MAX_GRID, MAX_NUMEL } from "../types/limits.js";
-import { describedTensors, isOnlyDescribed } from "./described.js";
+import { describedSizes, describedTensors, isOnlyDescribed } from "./described.js";
 import { tileSizes } from "./tile-sizes.js";
 
 export type Precondition =
@@ -29,6 +30,13 @@ export type Precondition =
   | { readonly kind: "same-strides"; readonly param: TensorParam; readonly as: TensorParam }
   /** A tensor whose offsets are int32 reaches less far than `below`, masked lanes behind its end included. */
   | { readonly kind: "reach"; readonly param: TensorParam; readonly below: number }
+  /** A size, or a number of the caller's, that the kernel counts up to in int32, or a descriptor does, is less than `below`. */
+  | {
+      readonly kind: "count";
+      readonly size: Value | number;
+      readonly by: "index" | "descriptor";
+      readonly below: number;
+    }
   /** A dimension of tiles that the caller decides is a power of two from `least` up. */
   | { readonly kind: "tile-size"; readonly param: ConstexprParam; readonly least: number }
   /** A launch option that the config computes: warps are a power of two up to 32, other options are positive. */
@@ -37,6 +45,14 @@ export type Precondition =
   | { readonly kind: "launch-size"; readonly param: ConstexprParam; readonly most: number };
 
 export type PreconditionOf<Kind extends Precondition["kind"]> = Extract<Precondition, { readonly kind: Kind }>;
+
+/** Why a size is too large, and what to do about it. */
+export const COUNTED = {
+  index:
+    "and the kernel counts up to it in int32; compute the indices in tl.int64: tl.programId(0).to(tl.int64), and sizes likewise",
+  descriptor:
+    "and tensor descriptors count in int32; pass the tensor in parts, or use views with { offsets: tl.int64 }",
+} as const;
 
 /** All of a lowered kernel. */
 export function preconditions(ir: KernelIR): readonly Precondition[] {
@@ -49,7 +65,9 @@ export function preconditions(ir: KernelIR): readonly Precondition[] {
 const known = new WeakMap<KernelIR, readonly Precondition[]>();
 
 function findPreconditions(ir: KernelIR): readonly Precondition[] {
-  const reached = paramsOf(ir, "tensor").filter(({ offsets }) => offsets !== "int64");
+  const reached = paramsOf(ir, "tensor").filter(
+    (param) => (param.offsets !== "int64" || ir.counted?.tensors.has(param) === true) && !isOnlyDescribed(ir, param),
+  );
   const shared = sharedStrides(ir);
   // One with the dims and strides of another reaches as far.
   const firsts = new Map(shared.map(({ param, as }) => [param, as]));
@@ -64,14 +82,39 @@ function findPreconditions(ir: KernelIR): readonly Precondition[] {
     ...paramsOf(ir, "tensor").flatMap((param) => (param.contiguous ? [{ kind: "contiguous", param } as const] : [])),
     ...shared.map((each) => ({ kind: "same-strides", ...each }) as const),
     ...reached
-      .filter((param) => !isOnlyDescribed(ir, param) && !reached.some((each) => each === firsts.get(param)))
+      .filter((param) => !reached.some((each) => each === firsts.get(param)))
       .map((param) => ({ kind: "reach", param, below: INT32_REACH }) as const),
+    ...counts(ir, reached),
     ...tileSizes(ir).map((each) => ({ kind: "tile-size", ...each }) as const),
     ...Object.entries(ir.tuning.options ?? {}).map(
       ([name, compute]) => ({ kind: "launch-option", name, compute }) as const,
     ),
     ...computed.map((param) => ({ kind: "launch-size", param, most: MAX_NUMEL }) as const),
   ];
+}
+
+/** The sizes that no tensor bounds whose reach is compared. With a stride of 0, the reach of an input does not bound one. */
+function counts(ir: KernelIR, reached: readonly TensorParam[]): readonly PreconditionOf<"count">[] {
+  const given = reached.filter(({ optional }) => !optional);
+  const dense = new Set(
+    given.filter(({ role, contiguous }) => role !== "in" || contiguous).flatMap(({ dims }) => dims),
+  );
+  const any = new Set(given.flatMap(({ dims }) => dims));
+  const found = new Map<Value | number, PreconditionOf<"count">>();
+  const note = (size: Value | number, by: "index" | "descriptor"): void => {
+    const isLarge = typeof size === "number" ? size >= INT32_REACH : !isComputed(ir, size);
+    if (isLarge && !found.has(size)) found.set(size, { kind: "count", size, by, below: INT32_REACH });
+  };
+  for (const size of describedSizes(ir)) if (!isIn(dense, size)) note(size, "descriptor");
+  for (const [size, of] of ir.counted?.sizes ?? []) if (!isIn(of === "index" ? dense : any, size)) note(size, "index");
+  return [...found.values()];
+}
+
+const isIn = (sizes: ReadonlySet<unknown>, size: Value | number): boolean => sizes.has(size);
+
+/** Whether the config chooses a size, or the launch computes it: it then is no larger than a tile. */
+function isComputed(ir: KernelIR, size: Value): boolean {
+  return paramsOf(ir, "constexpr").some(({ value, from }) => value === size && from !== "dim" && from !== "argument");
 }
 
 /** The tensors that have the strides of an earlier one. */

@@ -204,7 +204,7 @@ export type Verdict =
  * `coverage`: every element of an output is written. `race`: no two programs, and no two lanes of a store, meet at an
  * element. `dividend`: `//` and `%` have a dividend that is not negative and a positive divisor. `overflow`: int32
  * arithmetic of indices does not wrap. `padding`: what a
- * masked lane holds changes no result. `requirement`: something rests on what the author requires.
+ * masked lane holds changes no result. `requirement`: what the author requires holds of every launch anyway.
  */
 export type Property = "bounds" | "claim" | "coverage" | "race" | "dividend" | "overflow" | "padding" | "requirement";
 
@@ -225,6 +225,18 @@ export interface Certificate {
   readonly promises: readonly string[];
   /** Bounds that the grid sets on sizes, which the wrapper checks: `H <= 65535`. */
   readonly limits: readonly string[];
+}
+
+/** Certificates of earlier builds, by a text that kernels share only if the same is proved of them. */
+export interface ProofCache {
+  read(text: string): KeptProof | undefined;
+  write(text: string, kept: KeptProof): void;
+}
+
+/** A certificate, and where the kernel stood. */
+export interface KeptProof {
+  readonly certificate: Certificate;
+  readonly at: Location | undefined;
 }
 
 export interface Comparison {
@@ -257,6 +269,8 @@ export interface Evaluation {
   readonly unchecked: readonly string[];
   /** What `tl.devicePrint` printed, one line for each element, with the program and the lane; absent if nothing. */
   readonly printed?: readonly string[];
+  /** Where the case reached accesses, with a lane that was on, and other ops that proofs speak of. */
+  readonly reached?: readonly Location[];
   /** The accesses that were asked for, in the order in which they were made. */
   readonly accesses?: readonly Access[];
 }
@@ -401,8 +415,11 @@ export interface CompiledKernel {
   work(at: Case): Work;
   /** Why the config cannot be launched at these sizes (a `requires` does not hold), or undefined. */
   refusal(at: Case): string | undefined;
-  /** What holds of the kernel for every shape. Computed on the first call; nothing that is emitted depends on it. */
-  proof(): Certificate;
+  /**
+   * What holds of the kernel for every shape. Computed on the first call, or taken from a cache; nothing that is emitted
+   * depends on it.
+   */
+  proof(cache?: ProofCache): Certificate;
   /** Runs one case in-process. */
   evaluate(at: Case, options?: EvaluateOptions): Evaluation;
   /**

@@ -47,7 +47,7 @@ export function evaluateCase(
     if (error instanceof UnknownAddress) return { outputs: {}, findings: [], unchecked: [error.message] };
     throw error;
   }
-  const { outputs, findings, more } = result;
+  const { outputs, findings, more, reached } = result;
   const missing = Object.fromEntries(absent.map((name) => [name, null]));
   const known = { ...numbersOf(ir, launch), ...inputs, ...missing };
   const { unchecked, ...verdict } = judge(ir, result, known, tolerance, override, () =>
@@ -56,6 +56,7 @@ export function evaluateCase(
   const unlisted = more > 0 ? [`${more} more findings are not listed`] : [];
   const left = record?.leftOut() ?? [];
   const seen = {
+    reached,
     ...(record && { accesses: record.accesses }),
     ...(prints.lines.length > 0 && { printed: prints.lines }),
   };

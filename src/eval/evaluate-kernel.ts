@@ -55,6 +55,8 @@ export interface RunResult {
   readonly findings: readonly Finding[];
   /** How many further findings are not listed. */
   readonly more: number;
+  /** Where the run was: see the sanitiser. */
+  readonly reached: readonly Location[];
   /** The ops that round although the run is unrounded. */
   readonly rounded: readonly OpStatement[];
 }
@@ -105,6 +107,7 @@ export function evaluateKernel(ir: KernelIR, run: Run): RunResult {
     outputs: Object.fromEntries(written.map((tensor) => [tensor.name, read(tensor)])),
     findings: sanitiser.findings.list(namingLoads(ir, sanitiser.unset)),
     more: sanitiser.findings.left,
+    reached: [...sanitiser.reached],
     rounded: [...program.running.rounded],
   };
 }

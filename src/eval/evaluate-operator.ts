@@ -1,4 +1,5 @@
 /** Runs an operator in-process: its kernels in order, and PyTorch calls between them in float64. */
+import type { Location } from "../diagnostics/diagnostic.js";
 import type {
   Case,
   EvaluateOptions,
@@ -133,7 +134,7 @@ export function evaluateOperator(
   const record = accesses && new AccessRecord(accesses);
   try {
     const result = new Steps(operator, at, known, { order, nonFinite, until, lowered, record }).run();
-    const { outputs, findings, more } = result;
+    const { outputs, findings, more, reached } = result;
     const { unchecked, ...verdict } = judge(face, result, known, tolerance, override, () =>
       new Steps(operator, at, known, { order, until, unrounded: true }).run(),
     );
@@ -142,7 +143,7 @@ export function evaluateOperator(
       ...(more > 0 ? [`${more} more findings are not listed`] : []),
       ...(operator.backward ? ["the gradient: torch.autograd computes it, which needs Python"] : []),
     ];
-    const seen = record && { accesses: record.accesses };
+    const seen = { reached, ...(record && { accesses: record.accesses }) };
     return { outputs, findings, unchecked: [...besides, ...unchecked], ...verdict, ...seen };
   } catch (error) {
     if (error instanceof UnknownAddress || error instanceof NotEvaluated)
@@ -156,6 +157,7 @@ class Steps {
   readonly #results = new Map<Launch, Readonly<Record<string, TensorData>>>();
   readonly #findings: Finding[] = [];
   #more = 0;
+  readonly #reached = new Set<Location>();
   readonly #rounded: OpStatement[] = [];
 
   constructor(
@@ -180,7 +182,7 @@ class Steps {
       return [name, this.#cast(value, wanted as DTypeName)] as const;
     });
     const [findings, more, rounded] = [this.#findings, this.#more, this.#rounded];
-    return { outputs: Object.fromEntries(outputs), findings, more, rounded };
+    return { outputs: Object.fromEntries(outputs), findings, more, rounded, reached: [...this.#reached] };
   }
 
   #launch(launch: KernelLaunch): void {
@@ -231,9 +233,10 @@ class Steps {
     };
     const { lowered, ...options } = this.options;
     const run = { ...launchOf(kernel, at), inputs: given, absent, layouts, seed: this.at.seed, ...options };
-    const { outputs, findings, more, rounded } = evaluateForms(kernel, lowered?.get(kernel), run);
+    const { outputs, findings, more, rounded, reached } = evaluateForms(kernel, lowered?.get(kernel), run);
     this.#findings.push(...findings);
     this.#more += more;
+    for (const at of reached) this.#reached.add(at);
     this.#rounded.push(...rounded);
     this.#results.set(launch, outputs);
     for (const param of tensors) {

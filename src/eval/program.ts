@@ -3,6 +3,7 @@
  * constexprs, then run for every program of every such launch.
  */
 import { buffersOf } from "../values/buffers.js";
+import type { Op } from "../ir/op.js";
 import { typeOfArgument } from "../ir/typed.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { endlessLoop } from "../diagnostics/catalogue/control-codes.js";
@@ -202,8 +203,11 @@ export class Program {
     const { running } = this;
     const plain = (args: Args): Runtime | readonly Runtime[] => evaluate(args, context);
     const run = keeps ? inOwnDTypes(statement, plain, this.#bindings, () => running.rounds(statement)) : plain;
+    const { at } = statement;
+    const isProved = at !== undefined && isSpokenOf(op);
     const compute = (): Runtime | readonly Runtime[] => {
-      running.at = statement.at;
+      running.at = at;
+      if (isProved) running.sanitiser.reached.add(at);
       const args = fill();
       const value = run(args);
       watch?.(args, value as Runtime);
@@ -411,4 +415,10 @@ function checked(value: Runtime, type: ResultType | undefined, name: string): Ru
   throw new Error(
     `${name} computed ${value.dtype}[${value.shape.join(", ")}], its type is ${type.dtype}[${type.shape.join(", ")}]`,
   );
+}
+
+/** Whether proofs speak of a pure op: of its dividend, of whether it wraps, of padding, or of what it claims. */
+function isSpokenOf({ effect, facts: { integer }, proof: { claims, folds, wraps } }: Op): boolean {
+  const divides = integer === "quotient" || integer === "remainder";
+  return effect === "pure" && (divides || wraps === true || folds !== undefined || claims !== undefined);
 }

@@ -5,7 +5,7 @@ import { areContiguous, sizeOf } from "../numerics/array.js";
 import { isFloat } from "../numerics/numeric.js";
 import { holdsExactly, round } from "../numerics/numeric-float.js";
 import { compiledOps, type Constants, constantsOf, reachedStatements } from "../analysis/compiled-ops.js";
-import { type Precondition, type PreconditionOf, preconditions, reachOf } from "../analysis/preconditions.js";
+import { COUNTED, type Precondition, type PreconditionOf, preconditions, reachOf } from "../analysis/preconditions.js";
 import { type DTypeName, dtypeTable, type Elem } from "../types/dtype.js";
 import {
   type Argument,
@@ -38,7 +38,7 @@ export function refusal(ir: KernelIR, at: Case): string | undefined {
     required ??
     badTile(launch) ??
     thinTile(launch) ??
-    first(launch, "grid", "descriptor", "same-strides", "reach", "tile-size", "launch-size", "launch-option")
+    first(launch, "grid", "descriptor", "same-strides", "reach", "count", "tile-size", "launch-size", "launch-option")
   );
 }
 
@@ -80,12 +80,8 @@ function whyNot(condition: Precondition, { ir, at, bindings }: LaunchCase): stri
       const why = value === undefined ? undefined : whyNoNumber(bindings.dtype(param.dtype), Number(value));
       return why === undefined ? undefined : `${param.name} ${why}`;
     }
-    case "contiguous": {
-      const { param } = condition;
-      const memory = memoryOf(param, at, bindings);
-      if (memory === undefined || areContiguous(memory.shape, memory.strides)) return undefined;
-      return `${param.name} must be contiguous, got strides [${memory.strides.join(", ")}]`;
-    }
+    case "contiguous":
+      return notContiguous(condition, memoryOf(condition.param, at, bindings));
     case "same-strides": {
       const [own, other] = [memoryOf(condition.param, at, bindings), memoryOf(condition.as, at, bindings)];
       if (!own || !other || own.strides.join() === other.strides.join()) return undefined;
@@ -97,6 +93,8 @@ function whyNot(condition: Precondition, { ir, at, bindings }: LaunchCase): stri
       if (memory === undefined || reachOf(param, memory.shape, memory.strides) < below) return undefined;
       return `${param.name} spans more elements than int32 offsets reach; build the kernel with { offsets: tl.int64 } for it`;
     }
+    case "count":
+      return uncounted(condition, bindings);
     case "tile-size": {
       const { param, least } = condition;
       const size = Number(bindings.constant(param.value));
@@ -118,6 +116,19 @@ function whyNot(condition: Precondition, { ir, at, bindings }: LaunchCase): stri
     default:
       return condition satisfies never;
   }
+}
+
+/** About a tensor that has gaps, or another order. */
+function notContiguous({ param }: PreconditionOf<"contiguous">, memory: Memory | undefined): string | undefined {
+  if (memory === undefined || areContiguous(memory.shape, memory.strides)) return undefined;
+  return `${param.name} must be contiguous, got strides [${memory.strides.join(", ")}]`;
+}
+
+/** About a size that int32 does not count up to. */
+function uncounted({ size, by, below }: PreconditionOf<"count">, bindings: Bindings): string | undefined {
+  const [name, count] =
+    typeof size === "number" ? ["an axis", size] : [size.parameter, Number(bindings.constant(size))];
+  return count < below ? undefined : `${name} is ${count}, ${COUNTED[by]}`;
 }
 
 /** What a number must be that its dtype does not hold. */

@@ -17,6 +17,8 @@ export class Sanitiser {
   readonly order = new Order();
   /** Where loads left lanes without a value. */
   readonly unset = new Set<Location>();
+  /** Accesses that some lane performed, and other ops that proofs speak of where a program ran them. */
+  readonly reached = new Set<Location>();
   /** The running program, counted from 1 in the order of the grid, its first axis fastest. */
   number = 0;
 
@@ -41,8 +43,9 @@ export class Sanitiser {
     });
   }
 
-  /** Keeps an access, where they are asked for. */
+  /** Notes that an access was reached, and keeps it where that is asked for. */
   saw(kind: AccessKind, address: Addresses, lanes: Lanes, at: Location | undefined): void {
+    if (at && !this.reached.has(at) && lanes.performed.includes(1)) this.reached.add(at);
     this.record?.note(kind, address, lanes, at, this.program(this.number));
   }
 

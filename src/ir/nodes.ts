@@ -349,7 +349,17 @@ export interface KernelIR {
   /** The author's sizes for verification and benchmarks. */
   readonly shapes: readonly Readonly<Record<string, number | boolean | string>>[];
   readonly tolerance: Partial<Tolerance> | undefined;
+  /** What its indices count in int32; a lowered kernel has it, because its views, which show it, are gone. */
+  readonly counted?: Counted;
   readonly at: Location | undefined;
+}
+
+/** What int32 arithmetic counts up to, though no tensor's offsets bound it. */
+export interface Counted {
+  /** The sizes of axes, and numbers of the caller's: of an `index`, or only what a `mask` compares an index with. */
+  readonly sizes: ReadonlyMap<Value | number, "index" | "mask">;
+  /** Tensors with int64 offsets that pointers reach by int32 offsets. */
+  readonly tensors: ReadonlySet<TensorParam>;
 }
 
 export function isValue(argument: Argument | undefined): argument is Value {

@@ -20,6 +20,7 @@ import {
   type TensorParam,
   type Value,
 } from "../ir/nodes.js";
+import { int32Counts } from "../analysis/int32-counts.js";
 import { type Bounds, type ViewAxis, viewBounds } from "../analysis/view-bounds.js";
 import type { OpLowering } from "../ir/op.js";
 import { bodiesOf, definitions, resultsOf } from "../ir/walk.js";
@@ -50,7 +51,7 @@ export function lowerViews(ir: KernelIR): KernelIR {
   const known = { bounds: viewBounds(ir), definitions: definitions(...bodiesOf(ir)) };
   const first = new Lowering(ir, known);
   first.kernel();
-  return new Lowering(ir, known, first.plan).kernel();
+  return { ...new Lowering(ir, known, first.plan).kernel(), counted: int32Counts(ir) };
 }
 
 /** What is known of the author's program. */

@@ -14,7 +14,7 @@ import { workOf } from "../eval/work.js";
 import { printIR } from "../ir/print.js";
 import type { SourceIndex } from "../ir/source.js";
 import { measuringOf } from "./measuring.js";
-import { proofOf } from "./proof-of.js";
+import { proofFrom } from "./proof-of.js";
 import { specialisedFor } from "./specialised-for.js";
 import { toleranceFor } from "../contract/tolerance.js";
 import { failOn, loweredOf, traceAndCheck } from "./traced.js";
@@ -68,7 +68,7 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     ranges: (at) => rangesOf(ir, at),
     work: (at) => workOf(ir, at),
     refusal: (at) => refusal(lowered, at),
-    proof: () => (proof ??= proofOf(ir, lowered)),
+    proof: (cache) => (proof ??= proofFrom(cache, ir, lowered)),
     evaluate,
     check: (at, options) => checked(signature, at, evaluate(at, options)),
   };

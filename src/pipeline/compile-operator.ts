@@ -69,7 +69,7 @@ export function compileOperator(
     ranges: (at) => rangesOf(face, { ...at, config: 0 }),
     work: (at) => operatorWork(operator, at),
     refusal: (at) => operatorRefusal(operator, at),
-    proof: () => (proof ??= proofOfParts(definitions.map(compilePart))),
+    proof: (cache) => (proof ??= proofOfParts(definitions.map(compilePart), cache)),
     evaluate,
     check: (at, options) => checked(signature, at, evaluate(at, options)),
   };

@@ -1,9 +1,8 @@
 /**
- * What bounds the sizes of a launch: the reach of int32 offsets, which the wrapper checks, GPUs' limits on grids, and
- * Triton's on tiles. 2^31 is a symbol, which keeps numbers small.
+ * What bounds the sizes of a launch: the reach of int32, which the wrapper checks, GPUs' limits on grids, and Triton's on
+ * tiles. 2^31 is a symbol, which keeps numbers small.
  */
 import { compiledOps } from "../analysis/compiled-ops.js";
-import { describedTensors } from "../analysis/described.js";
 import { type KernelIR, paramsOf, type TensorParam } from "../ir/nodes.js";
 import { resultsOf } from "../ir/walk.js";
 import { atLeast, atMost, below, number, product, sum, symbol, type Term } from "../terms/term.js";
@@ -55,29 +54,29 @@ export class Int32 {
   }
 }
 
-/** The tensors whose axes no launch compares with the reach of int32: those with int64 offsets, or with descriptors. */
-export function unreached(ir: KernelIR): readonly TensorParam[] {
-  const described = new Set(describedTensors(ir).map(({ param }) => param));
-  return paramsOf(ir, "tensor").filter((param) => param.offsets === "int64" || described.has(param));
-}
-
-function limitsOf({ ir, launch, environment }: Model): readonly Term[] {
-  const far = new Set(unreached(ir));
+function limitsOf({ ir, checked, launch, environment }: Model): readonly Term[] {
+  const reached = new Set(checked.flatMap((each) => (each.kind === "reach" ? [each.param.name] : [])));
   const ofTensor = (param: TensorParam): readonly Term[] => {
     // What is not given has no size that a launch compares.
     if (param.optional) return [];
     const dims = launch.tensorDims(param);
-    const isReached = !far.has(param);
+    const isReached = reached.has(param.name);
     const most = isReached ? reach() : product(number(MOST_WRITTEN), limit());
     // Elements of what is written lie apart from each other; those of an input may be one, with a stride of 0.
     const isDense = param.role !== "in" || (isReached && param.contiguous === true);
-    return [...dims.map((dim) => atMost(dim, reach())), ...(isDense ? [atMost(product(...dims), most)] : [])];
+    const axes = isReached ? dims.map((dim) => atMost(dim, reach())) : [];
+    return [...axes, ...(isDense ? [atMost(product(...dims), most)] : [])];
   };
+  const counted = checked.flatMap((each) => {
+    const size = each.kind === "count" && typeof each.size !== "number" ? launch.term(each.size) : undefined;
+    return size ? [atMost(size, reach())] : [];
+  });
   const types = [...compiledOps(ir)].flatMap((statement) => resultsOf(statement).map(({ type }) => type));
   const tiles = new Set(types.flatMap((type) => (type.kind === "tile" ? environment.shape(type) : [])));
   return [
     atLeast(limit(), number(FAR)),
     ...paramsOf(ir, "tensor").flatMap(ofTensor),
+    ...counted,
     ...launch.grid.map((size, axis) => (axis === 0 ? below(size, limit()) : atMost(size, number(MAX_GRID[axis]!)))),
     ...[...tiles].map((size) => atMost(size, number(MAX_NUMEL))),
     ...configLimits(ir),

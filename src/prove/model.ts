@@ -2,6 +2,7 @@
  * A kernel's body for any shape, followed once with terms: what every access reaches, and under which conditions. It
  * reads the IR before views are lowered.
  */
+import type { Precondition } from "../analysis/preconditions.js";
 import { viewBounds } from "../analysis/view-bounds.js";
 import {
   type Argument,
@@ -59,6 +60,8 @@ export interface Claim {
 
 export interface Model {
   readonly ir: KernelIR;
+  /** What is checked before each launch. */
+  readonly checked: readonly Precondition[];
   readonly launch: SymbolicLaunch;
   readonly environment: Environment;
   readonly accesses: readonly Access[];
@@ -70,7 +73,7 @@ export interface Model {
 }
 
 /** The model of a kernel with these values of constexprs; others stay symbols. */
-export function modelOf(ir: KernelIR, assigned: Assigned): Model {
+export function modelOf(ir: KernelIR, checked: readonly Precondition[], assigned: Assigned): Model {
   let launch = new SymbolicLaunch(ir, assigned, new Map());
   for (let more = findMultiples(launch); more; more = findMultiples(launch))
     launch = new SymbolicLaunch(ir, assigned, more);
@@ -78,7 +81,7 @@ export function modelOf(ir: KernelIR, assigned: Assigned): Model {
   const follower = new Follower(environment);
   follower.block(ir.body);
   const { accesses, claims, raw, flow } = follower;
-  return { ir, launch, environment, accesses: withNestedQuotients(accesses), claims, raw, flow };
+  return { ir, checked, launch, environment, accesses: withNestedQuotients(accesses), claims, raw, flow };
 }
 
 /** A state variable that a loop advances by the same amount in every turn. */

@@ -2,10 +2,10 @@
  * Proves what must hold of a kernel for every shape and config: first with configs as symbols, then what is left for each
  * config, then looks for a case where it is wrong. What is neither proved nor refuted is unknown, with what is missing.
  */
+import type { Precondition } from "../analysis/preconditions.js";
 import type { Certificate, Verdict } from "../contract/compiled.js";
 import { type KernelIR, paramsOf } from "../ir/nodes.js";
 import { withTerms } from "../terms/term.js";
-import { INT32_REACH } from "../types/limits.js";
 import { boundsDuties } from "./bounds.js";
 import { Budget } from "./budget.js";
 import { claimDuties } from "./claims.js";
@@ -13,12 +13,12 @@ import { Contexts } from "./contexts.js";
 import { dividendDuties } from "./dividends.js";
 import { gridLimits } from "./grid-limits.js";
 import type { Assigned } from "./launch.js";
-import { unreached } from "./int32.js";
 import { modelOf } from "./model.js";
 import { coverageDuties } from "./coverage.js";
 import { overflowDuties } from "./overflow.js";
 import { paddingDuties } from "./padding.js";
 import type { Duties, Duty, Stand } from "./obligations.js";
+import { needlessRequirements } from "./requirements.js";
 import { raceDuties } from "./races.js";
 import { findWitness, type Question, type Trial, type Witness } from "./witness.js";
 import { contentsIn } from "./words.js";
@@ -34,8 +34,9 @@ const PROPERTIES: readonly Duties[] = [
   paddingDuties,
 ];
 
-export function prove(ir: KernelIR, trial: Trial): Certificate {
-  return withTerms(() => new Prover(ir, trial).certificate());
+/** `checked` is what a launch of the lowered kernel checks. */
+export function prove(ir: KernelIR, checked: readonly Precondition[], trial: Trial): Certificate {
+  return withTerms(() => new Prover(ir, checked, trial).certificate());
 }
 
 class Prover {
@@ -47,6 +48,7 @@ class Prover {
 
   constructor(
     readonly ir: KernelIR,
+    readonly checked: readonly Precondition[],
     readonly trial: Trial,
   ) {
     this.#together = this.#variants().map((assigned) => this.#stand(assigned));
@@ -58,17 +60,20 @@ class Prover {
     const duties = PROPERTIES.flatMap((dutiesOf) => dutiesOf(models));
     return {
       configs: ir.tuning.configs.length,
-      obligations: duties.map((duty) => {
-        const { property, of, at } = duty;
-        return { property, of, at, verdict: this.#decide(duty) };
-      }),
-      promises: [...promisesOf(ir), ...(duties.some(({ property }) => property === "overflow") ? axesOf(ir) : [])],
+      obligations: [
+        ...duties.map((duty) => {
+          const { property, of, at } = duty;
+          return { property, of, at, verdict: this.#decide(duty) };
+        }),
+        ...needlessRequirements(ir),
+      ],
+      promises: promisesOf(ir),
       limits: [...new Set(models.flatMap(gridLimits))],
     };
   }
 
   #stand(assigned: Assigned): Stand {
-    const model = modelOf(this.ir, assigned);
+    const model = modelOf(this.ir, this.checked, assigned);
     return { model, contexts: new Contexts(model, this.#steps) };
   }
 
@@ -127,11 +132,6 @@ class Prover {
       return param?.range !== undefined && !(name in this.ir.inputs);
     });
   }
-}
-
-/** No launch compares the axes of these tensors with what int32 indices reach. */
-function axesOf(ir: KernelIR): readonly string[] {
-  return unreached(ir).map(({ name }) => `no axis of ${name} has ${INT32_REACH} elements or more`);
 }
 
 /** What inputs are promised to hold: nothing on a GPU checks it. */

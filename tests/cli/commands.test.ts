@@ -133,7 +133,15 @@ describe("commands on files", { timeout: 60_000 }, () => {
     await writeFile(join(folder, "sizes.ts"), "export const BLOCK = 1024;\n");
     const imported = `import { BLOCK } from "./sizes.js";\n${text.replace("{ BLOCK: 1024,", "{ BLOCK,")}`;
     await writeFile(join(folder, "kernel.ts"), imported);
-    const child = execa("node", [binary, "check", "kernel.ts", "--watch"], { cwd: folder, reject: false, all: true });
+    const temporary = join(folder, "temporary");
+    await mkdir(temporary);
+    const env = { TMPDIR: temporary };
+    const child = execa("node", [binary, "check", "kernel.ts", "--watch"], {
+      cwd: folder,
+      env,
+      reject: false,
+      all: true,
+    });
     let seen = "";
     const waits: { text: string; resolve: () => void }[] = [];
     child.all.on("data", (chunk: Buffer) => {
@@ -144,12 +152,16 @@ describe("commands on files", { timeout: 60_000 }, () => {
       new Promise<void>((resolve) => (seen.includes(wanted) ? resolve() : waits.push({ text: wanted, resolve })));
     await until("watching 2 files");
     expect(seen).toContain("starter: ok, 3 of 3 accesses proved for all shapes and 2 configs");
+    const kept = async () => (await readdir(temporary)).filter((name) => name.startsWith("tilescript-proofs-"));
+    const [proofs] = await kept();
+    expect(await readdir(join(temporary, proofs!))).toHaveLength(1);
     // 1000 is not a power of two.
     await writeFile(join(folder, "sizes.ts"), "export const BLOCK = 1000;\n");
     await until("sizes.ts changed");
     await until("power of two");
     child.kill("SIGINT");
     expect((await child).signal).toBe("SIGINT");
+    expect(await kept()).toEqual([]);
   });
 });
 

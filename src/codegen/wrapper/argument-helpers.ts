@@ -1,4 +1,5 @@
 /** Functions of an emitted module that check one argument of its wrapper. */
+import { COUNTED } from "../../analysis/preconditions.js";
 import * as py from "../python/py-build.js";
 import type { FunctionDef } from "../python/py.js";
 import { helper } from "./helper-function.js";
@@ -10,6 +11,8 @@ export const CHECK_INT = "_check_int";
 export const CHECK_FLOAT = "_check_float";
 export const CHECK_BFLOAT16 = "_check_bfloat16";
 export const BEYOND_INT32 = "_beyond_int32";
+export const UNCOUNTABLE = "_uncountable";
+export const UNDESCRIBABLE = "_undescribable";
 
 /** torch.compile cannot ask for the negative bit, and gives a graph tensors without it. */
 export const checkTensor = helper(
@@ -100,10 +103,23 @@ const beyondInt32: FunctionDef = {
   ],
 };
 
+const tooLong = (helperName: string, by: keyof typeof COUNTED): FunctionDef => {
+  const [label, sizes, name] = [py.name("label"), py.name("sizes"), py.name("name")];
+  const largest = py.call("max", sizes, py.keyword("key", py.attribute(sizes, "get")));
+  const size = { value: py.subscript(sizes, name) };
+  const text = py.fString({ value: label }, ": ", { value: name }, " is ", size, `, ${COUNTED[by]}`);
+  const who = by === "index" ? "the kernel" : "a descriptor";
+  return {
+    ...helper(helperName, "label **sizes", `The error for a size that ${who} does not count up to.`, ""),
+    body: [py.assign(name, largest), py.returns(py.call("ValueError", text))],
+  };
+};
+
 /** Those that are mentioned, without the check of tensors. */
 export function argumentHelpers(isMentioned: (name: string) => boolean, isTraceable: boolean): readonly FunctionDef[] {
   // A graph of dynamic shapes has sizes of a type of their own.
   const types = isTraceable ? "not in (int, torch.SymInt)" : "is not int";
-  const all = [checkChoice, checkType, checkInt(types), checkFloat, checkBFloat16, beyondInt32];
+  const numbers = [checkChoice, checkType, checkInt(types), checkFloat, checkBFloat16];
+  const all = [...numbers, beyondInt32, tooLong(UNCOUNTABLE, "index"), tooLong(UNDESCRIBABLE, "descriptor")];
   return all.filter(({ name }) => isMentioned(name));
 }

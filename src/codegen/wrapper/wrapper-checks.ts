@@ -1,13 +1,11 @@
 import {
   type ConstexprParam,
   isMemoryParam,
-  isValue,
   type KernelIR,
   type PointerParam,
   type TensorParam,
   tensorsOf,
 } from "../../ir/nodes.js";
-import { isOnlyDescribed } from "../../analysis/described.js";
 import { optionalSizes } from "../../analysis/optional-sizes.js";
 import { callOrder } from "../names/call-order.js";
 import { type PreconditionOf, preconditionsOf } from "../../analysis/preconditions.js";
@@ -15,14 +13,13 @@ import { literalNumber, outputName } from "../names/kernel-names.js";
 import { flatText as printExpression } from "../python/layout-expression.js";
 import * as py from "../python/py-build.js";
 import type { Block, Expression, FString, Parameter, Raise, Statement } from "../python/py.js";
-import { BEYOND_INT32, CHECK_TENSOR } from "./argument-helpers.js";
+import { CHECK_TENSOR } from "./argument-helpers.js";
 import type { WrapperContext } from "./wrapper-scope.js";
 
 /** Tells whether PyTorch is tracing, in a module that it may trace. */
 export const IS_TRACED = "_is_traced";
 /** Module constants that checks compare with. */
 export const ROW_LIMIT = "_MAX_TILE";
-export const REACH_LIMIT = "_INT32_REACH";
 export const INTERPRETED = "_INTERPRETED";
 
 /** Words of a message, the value that an expression has, or the expression itself. */
@@ -373,21 +370,6 @@ export function binderDType(context: WrapperContext, variable: string): Expressi
   return py.attribute(context.tensor(binder), "dtype");
 }
 
-/** Offsets are int32 unless the author says otherwise: a tensor beyond their reach would wrap to wrong addresses. */
-export function reachCheck(context: WrapperContext, { param }: PreconditionOf<"reach">): Block {
-  const strides = param.strides.map((stride) => (isValue(stride) ? context.names.parameters.get(stride) : undefined));
-  const isStrided = strides.length > 0 && strides.every((name) => name !== undefined);
-  if (!isStrided && reachesNoFurther(context, param)) return [];
-  const terms = strides.map((name, axis) =>
-    py.binary(py.binary(context.dim(param, axis), "-", py.number("1")), "*", py.name(name ?? "_")),
-  );
-  const extent = isStrided
-    ? terms.reduce<Expression>((sum, term, i) => (i === 0 ? term : py.binary(sum, "+", term)), terms[0]!)
-    : elements(context, param);
-  const what = py.string(`${context.names.wrapper}: ${label(context, param)}`);
-  return [check(py.compare(extent, [">=", py.name(REACH_LIMIT)]), py.raise(py.call(BEYOND_INT32, what)))];
-}
-
 /** The number of elements of a tensor whose sizes are bound. */
 export function elements(context: WrapperContext, param: TensorParam): Expression {
   const sizes = param.dims.map((_, axis) => context.dim(param, axis));
@@ -398,21 +380,6 @@ export function elements(context: WrapperContext, param: TensorParam): Expressio
 export function sameShape(context: WrapperContext, left: TensorParam, right: TensorParam): boolean {
   const sizes = (param: TensorParam) => param.dims.map((_, axis) => printExpression(context.dim(param, axis))).join();
   return left.dims.length === right.dims.length && sizes(left) === sizes(right);
-}
-
-/** Whether an earlier checked tensor has the same shape and must be contiguous as well. */
-function reachesNoFurther(context: WrapperContext, param: TensorParam): boolean {
-  return context.tensors
-    .slice(0, context.tensors.indexOf(param))
-    .some(
-      (before) =>
-        before.contiguous &&
-        param.contiguous &&
-        !before.given &&
-        before.offsets !== "int64" &&
-        !isOnlyDescribed(context.ir, before) &&
-        sameShape(context, before, param),
-    );
 }
 
 /** Sizes of tiles must be powers of two and large enough. Triton would only report that when it compiles. */

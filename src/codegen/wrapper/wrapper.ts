@@ -39,12 +39,12 @@ import {
   IS_TRACED,
   label,
   messageOf,
-  reachCheck,
   sameStridesCheck,
   shapeChecks,
   tensorCheck,
   tileSizeChecks,
 } from "./wrapper-checks.js";
+import { int32Checks } from "./wrapper-reach.js";
 import { memoryCheck, outputChecks } from "./wrapper-outputs.js";
 import { WrapperScope } from "./wrapper-scope.js";
 import { specialisedLaunch } from "./wrapper-specialised.js";
@@ -119,7 +119,7 @@ class WrapperEmitter extends WrapperScope {
         ifGiven(this, param, descriptorCheck(this, param, axis)),
       ),
       ...preconditionsOf(this.ir, "same-strides").flatMap((each) => sameStridesCheck(this, each)),
-      ...preconditionsOf(this.ir, "reach").flatMap((each) => ifGiven(this, each.param, reachCheck(this, each))),
+      ...int32Checks(this),
       ...tileSizeChecks(this),
       ...launchComputations(this, (v) => this.local(v)),
       ...this.#requirements(),

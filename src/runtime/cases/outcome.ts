@@ -66,6 +66,8 @@ export interface Outcome {
   readonly unchecked: readonly string[];
   /** The evaluator held the algorithm against the reference, apart from rounding. */
   readonly judged?: boolean;
+  /** Where the evaluator was: see `Evaluation.reached`. */
+  readonly reached?: readonly Location[] | undefined;
   /** On a GPU: the number of kernels compiled while the case ran. */
   readonly compiled?: number;
   readonly ms: number;

@@ -1,6 +1,7 @@
-/** `--watch`: runs the command again, in a new process, whenever a source file changes. */
-import { existsSync, readFileSync, watch as watchFolder } from "node:fs";
+/** `--watch`: runs the command again, in a new process, whenever a source file changes. What did not change stays proved. */
+import { existsSync, readFileSync, rmSync, watch as watchFolder } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
+import { proofsFolder } from "../system/kept-proofs.js";
 import { Group } from "../system/process-group.js";
 import type { Streams } from "../system/streams.js";
 
@@ -10,13 +11,22 @@ const SETTLE_MS = 50;
 /** Runs until the process is interrupted. */
 export async function watch(files: readonly string[], streams: Streams): Promise<never> {
   const args = process.argv.slice(1).filter((argument) => argument !== "--watch");
+  const proofs = proofsFolder();
+  let running: Group | undefined;
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
+    process.once(signal, () => {
+      void running?.kill();
+      rmSync(proofs.folder, { recursive: true, force: true });
+      process.kill(process.pid, signal);
+    });
   for (;;) {
     const sources = sourcesOf(files);
     const change = nextChange(sources);
-    const { child, ended } = new Group(process.execPath, [...process.execArgv, ...args], {
-      env: process.env,
+    running = new Group(process.execPath, [...process.execArgv, ...args], {
+      env: { ...process.env, ...proofs.env },
       stdio: "inherit",
     });
+    const { child, ended } = running;
     void ended.then(() => streams.err(`watching ${sources.size} file${sources.size === 1 ? "" : "s"}\n`));
     const changed = await change;
     child?.kill();

@@ -5,6 +5,7 @@ import { options, type JsonOptions } from "../invocation/options.js";
 import { exitCodes } from "../system/problems.js";
 import { withRemedy } from "../report/remedy.js";
 import type { CheckReport } from "../report/reports.js";
+import { keptProofs } from "../system/kept-proofs.js";
 import { printJson } from "../system/streams.js";
 import type { KernelCommand } from "../invocation/command.js";
 
@@ -13,12 +14,13 @@ export const check: KernelCommand<JsonOptions> = {
   description: "build, check and prove; write nothing and run nothing",
   options: [options.kernel, options.watch, options.json],
   async plan(kernels, { json }, streams) {
+    const cache = keptProofs();
     const found: CheckReport["kernels"][number][] = [];
     for (const kernel of kernels) {
       try {
         const compiled = await kernel.compile();
         const { signature, configs, warnings } = compiled;
-        const proof = compiled.proof();
+        const proof = compiled.proof(cache);
         const diagnostics = [...warnings, ...proofDiagnostics(proof)];
         const right = diagnostics.every(({ severity }) => severity !== "error");
         found.push({ kernel: signature.name, ok: right, configs: configs.length, diagnostics, proof });

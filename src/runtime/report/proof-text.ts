@@ -11,14 +11,21 @@ export function proofSummary({ obligations, configs }: Certificate): string {
   const open = new Set(obligations.filter(isOpen).map(placeOf));
   const all = obligations.filter(({ property }) => property === "bounds");
   const proved = all.filter((each) => !open.has(placeOf(each)));
-  if (all.length === 0) return `no accesses to prove${reasonsOf(obligations)}`;
+  const remarks = `${reasonsOf(obligations)}${needlessIn(obligations)}`;
+  if (all.length === 0) return `no accesses to prove${remarks}`;
   const accesses = `${all.length} access${all.length === 1 ? "" : "es"}`;
-  return `${proved.length} of ${accesses} proved for all shapes and ${configs} config${configs === 1 ? "" : "s"}${reasonsOf(obligations)}`;
+  return `${proved.length} of ${accesses} proved for all shapes and ${configs} config${configs === 1 ? "" : "s"}${remarks}`;
 }
 
 function reasonsOf(obligations: readonly Obligation[]): string {
   const reasons = new Set(obligations.flatMap(({ verdict }) => (verdict.kind === "waived" ? [verdict.reason] : [])));
   return reasons.size === 0 ? "" : `; the author says: ${[...reasons].join("; ")}`;
+}
+
+/** Requirements that no proof needs. */
+function needlessIn(obligations: readonly Obligation[]): string {
+  const found = obligations.filter(({ property }) => property === "requirement");
+  return found.map(({ at }) => `; what line ${at?.line} requires holds of every launch anyway`).join("");
 }
 
 /**

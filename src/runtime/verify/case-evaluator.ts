@@ -30,7 +30,7 @@ export function evaluate(
   const { at, label, declared } = planned;
   const base = { at, label, declared, tuned: false, by: "eval" as const };
   try {
-    const { outputs, comparison, findings, unchecked, printed } = kernel.evaluate(at, {
+    const { outputs, comparison, findings, unchecked, printed, reached } = kernel.evaluate(at, {
       tolerance,
       order,
       until,
@@ -54,6 +54,7 @@ export function evaluate(
         ? unchecked
         : [...unchecked, "the outputs were not compared: the evaluator cannot compute the reference"],
       judged: comparison !== undefined,
+      reached,
       ms: Math.round(performance.now() - started),
     };
   } catch (error) {

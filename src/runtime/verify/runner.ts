@@ -50,7 +50,7 @@ const SANITISED_WORK = 2 ** 22;
 
 /** A case that passed on a device, with what the evaluator finds in it: wrong accesses, and a wrong algorithm. */
 function besides(outcome: Outcome, evaluated: Outcome): Outcome {
-  const { findings, comparisons, failure, judged = false } = evaluated;
+  const { findings, comparisons, failure, reached, judged = false } = evaluated;
   if (findings.length > 0) return { ...outcome, status: "failed", findings };
   // Rounding is the device's own.
   if (comparisons.some(({ finds }) => finds === "mistake")) return { ...outcome, status: "failed", comparisons };
@@ -58,7 +58,7 @@ function besides(outcome: Outcome, evaluated: Outcome): Outcome {
   const unchecked = judged
     ? evaluated.unchecked.filter((reason) => reason.startsWith(ALGORITHM))
     : [`${ALGORITHM}: ${why ?? "the evaluator did not compare it"}`];
-  return { ...outcome, judged, unchecked: [...outcome.unchecked, ...unchecked] };
+  return { ...outcome, judged, reached, unchecked: [...outcome.unchecked, ...unchecked] };
 }
 
 /** Runs one case on an open device, for property tests. */

@@ -2,6 +2,7 @@
 import { formatSizes } from "../../contract/compiled.js";
 import { ALGORITHM, toldApart } from "../../contract/told-apart.js";
 import { mayRunInTf32 } from "../../contract/tolerance.js";
+import { formatLocation } from "../../diagnostics/diagnostic.js";
 import type { Device } from "../devices/devices.js";
 import { isShown, type Outcome } from "../cases/outcome.js";
 import type { Verification } from "./verify-cases.js";
@@ -38,6 +39,7 @@ export function summarize(verification: Verification, device: Device): Summary {
     ...unjudged(verification),
     ...(untried > 0 ? [`${untried} of ${kernel.configs.length} configs`] : []),
     ...new Set(outcomes.flatMap((outcome) => outcome.unchecked)),
+    ...unproved(verification),
     ...left,
   ];
   const why = whyUnverified(verification);
@@ -60,6 +62,21 @@ export function summarize(verification: Verification, device: Device): Summary {
 /** The larger of two errors, where NaN is the largest of all. */
 export function larger(a: number, b: number): number {
   return Number.isNaN(a) || a > b ? a : b;
+}
+
+/** What proofs leave open, and in how many of the cases that the evaluator ran it was reached at all. */
+function unproved({ kernel, outcomes, thorough }: Verification): readonly string[] {
+  if (!thorough) return [];
+  const evaluated = outcomes.flatMap(({ reached }) => (reached ? [new Set(reached.map(formatLocation))] : []));
+  const ran = `${evaluated.length} case${evaluated.length === 1 ? "" : "s"}`;
+  return kernel.proof().obligations.flatMap(({ property, of, at, verdict }) => {
+    if (verdict.kind !== "unknown" || !at) return [];
+    const place = formatLocation(at);
+    // What covers an output is a matter of whole cases.
+    const seen = property === "coverage" ? evaluated : evaluated.filter((places) => places.has(place));
+    const reached = seen.length === 0 ? "in no case" : `in ${seen.length} of ${ran}`;
+    return [`${property} of ${of} at ${place}, for all shapes: it is not proved, and was reached ${reached}`];
+  });
 }
 
 /** Why no case shows that the algorithm is right apart from rounding, if none does. */

@@ -13,7 +13,9 @@ os.environ["TRITON_INTERPRET"] = "1"
 
 import add_in_place as in_place  # noqa: E402
 import attention  # noqa: E402
+import cross_entropy as losses  # noqa: E402
 import gemm as matmul  # noqa: E402
+import gemm_tma as described  # noqa: E402
 import scaled_rows as rows  # noqa: E402
 import softmax as rowwise  # noqa: E402
 import torch  # noqa: E402
@@ -85,6 +87,17 @@ class Refusals(unittest.TestCase):
             self.assertEqual((near.stride(), far.stride()), ((38, 1), (57, 1)))
             self.assertEqual(matmul.gemm(half(1, 2), near).shape, (1, 2))
             self.refuses(ValueError, message, matmul.gemm, half(1, 2), far)
+
+    def test_counts(self):
+        # Of tensors with int64 offsets, and of those behind descriptors, int32 counts the axes.
+        labels = torch.zeros(2, dtype=torch.int64)
+        message = "cross_entropy_forward: N is 40, and the kernel counts up to it in int32"
+        with unittest.mock.patch.object(losses, "_INT32_REACH", 40):
+            self.assertEqual(losses.cross_entropy(torch.randn(2, 39), labels).shape, (2,))
+            self.refuses(ValueError, message, losses.cross_entropy, torch.randn(2, 40), labels)
+        message = "gemm_tma: K is 40, and tensor descriptors count in int32"
+        with unittest.mock.patch.object(described, "_INT32_REACH", 40):
+            self.refuses(ValueError, message, described.gemm_tma, half(8, 40), half(40, 8))
 
     def test_wide_row(self):
         wide = torch.empty(1, 1).expand(1, 2**20 + 1)

@@ -1,6 +1,6 @@
 /** What must hold before a launch: the evaluator refuses a case just beyond each limit, and the wrapper asks for the same. */
 import { expect, test } from "vitest";
-import { constexpr, kernel, scalar, tensor, tl } from "tilescript";
+import { constexpr, kernel, pointer, scalar, tensor, tl } from "tilescript";
 import { preconditions } from "../../../src/analysis/preconditions.js";
 import type { Case } from "../../../src/contract/compiled.js";
 import { definitionOf } from "../../../src/dsl/definition.js";
@@ -43,6 +43,7 @@ test("a kernel has each of them", () => {
   const kinds = preconditions(lowerViews(trace(definitionOf(all)))).map(({ kind }) => kind);
   expect([...new Set(kinds)].sort()).toEqual([
     "contiguous",
+    "count",
     "descriptor",
     "grid",
     "launch-size",
@@ -52,7 +53,7 @@ test("a kernel has each of them", () => {
     "tile-size",
   ]);
   expect(compiled.python).toContain("_check_descriptor(");
-  expect(compiled.python.match(/>= _INT32_REACH/g)).toHaveLength(2);
+  expect(compiled.python.match(/>= _INT32_REACH/g)).toHaveLength(4);
   expect(compiled.python).toContain("> _MAX_TILE");
   expect(compiled.python).toMatch(/_check_int\("all_?1?: few", few, torch.int8\)/);
   expect(compiled.python).toContain("if not flat.is_contiguous():");
@@ -93,4 +94,135 @@ test.each<[string, within: Partial<Case>, beyond: Partial<Case>, sentence: RegEx
 ])("%s", (_, within, beyond, sentence) => {
   expect(refused(within)).toBeUndefined();
   expect(refused(beyond)).toMatch(sentence);
+});
+
+type Body = (args: any) => void;
+const wide = { offsets: tl.int64 } as const;
+const params = { x: tensor(tl.float32, ["N"], wide), y: tensor.out(tl.float32, ["N"], wide) };
+const narrow = () => tl.programId(0).mul(1024).add(tl.arange(0, 1024));
+const int64 = () => tl.programId(0).to(tl.int64).mul(1024).add(tl.arange(0, 1024));
+const rows = { x: tensor(tl.float32, ["M", "N"], wide), y: tensor.out(tl.float32, ["M", "N"], wide) };
+const row = (x: any) => tl.programId(0).to(tl.int64).mul(x.stride(0));
+
+const BEYOND = { M: 1, P: 1, N: INT32_REACH };
+const NEAR = { M: 1, N: INT32_REACH - 1 };
+
+/** What a launch with these sizes is refused for, `N` or the tensor; smaller ones are accepted. */
+function refusedFor(body: Body, more: object = params, sizes: Case["sizes"] = BEYOND, less: object = NEAR) {
+  const options = { params: more, grid: ({ N }: any) => [tl.cdiv(N, 1024)] };
+  const counting = compile(kernel("counting", options as never, body as never));
+  const at = (of: Case["sizes"]): Case => ({ sizes: of, scalars: { n: of.N! }, dtypes: {}, config: 0, seed: 0 });
+  expect(counting.refusal(at({ ...sizes, ...less }))).toBeUndefined();
+  const why = counting.refusal(at(sizes));
+  expect(/if .* >= _INT32_REACH/.test(counting.python)).toBe(why !== undefined);
+  return why?.split(" ")[0];
+}
+
+/** None of the axes is long. */
+const SQUARE = { M: 3, P: 1, N: 2 ** 30 };
+
+test.each<[string, Body, string | undefined, object?, object?]>([
+  ["an index in int32", ({ x, y }) => tl.store(y.at(int64()), tl.load(x.at(narrow()))), "N"],
+  ["one that is cast too late", ({ y }) => tl.store(y.at(narrow().to(tl.int64)), 1), "N"],
+  ["one of a gather", ({ x, y }) => tl.store(y.at(int64()), tl.load(x.gather(narrow()))), "N"],
+  [
+    "the turns of a loop",
+    ({ y, N }) => {
+      for (const i of tl.range(0, N)) tl.store(y.at(i), 1);
+    },
+    "N",
+  ],
+  [
+    "an index in a helper function",
+    ({ y }) => {
+      const index = tl.fn(() => narrow());
+      tl.store(y.at(index()), 1);
+    },
+    "N",
+  ],
+  ["an index in int64", ({ x, y }) => tl.store(y.at(int64()), tl.load(x.at(int64()))), undefined],
+  [
+    "the turns of a loop in int64",
+    ({ y, N }) => {
+      for (const i of tl.range(0, N.to(tl.int64))) tl.store(y.at(i), 1);
+    },
+    undefined,
+  ],
+  [
+    "a program id, and a loaded index",
+    ({ ids, y }) => tl.store(y.at(tl.load(ids.at(tl.programId(0)))), 1),
+    undefined,
+    { ...params, ids: tensor(tl.int32, ["P"], wide) },
+  ],
+  [
+    "what a mask compares",
+    ({ x, y, N }) => tl.store(y.at(int64()), tl.load(x.at(int64()), { mask: narrow().lt(N) })),
+    "N",
+  ],
+  [
+    "a number of the caller's in a mask",
+    ({ x, y, n }) => tl.store(y.at(int64()), tl.load(x.at(int64()), { mask: narrow().lt(n) })),
+    "n",
+    { ...params, n: scalar(tl.int64) },
+  ],
+  [
+    "elements behind a raw pointer",
+    ({ p, y }) => tl.store(y.at(int64()), tl.load(p.add(narrow()))),
+    "N",
+    { ...params, p: pointer(tl.float32, { numel: "N" }) },
+  ],
+  [
+    "the same in int64",
+    ({ p, y }) => tl.store(y.at(int64()), tl.load(p.add(int64()))),
+    undefined,
+    { ...params, p: pointer(tl.float32, { numel: "N" }) },
+  ],
+  [
+    "columns by hand, of rows in int64",
+    ({ x, y }) => {
+      tl.store(y.at(0, int64()), tl.load(x.ptr.add(row(x)).add(narrow())));
+    },
+    "N",
+    rows,
+  ],
+  [
+    "rows by hand",
+    ({ x, y }) => {
+      tl.store(y.at(0, int64()), tl.load(x.ptr.add(tl.programId(0).mul(x.stride(0)))));
+    },
+    "x",
+    rows,
+    SQUARE,
+  ],
+  ["a flat offset by hand", ({ x, y }) => tl.store(y.at(0, int64()), tl.load(x.ptr.add(narrow()))), "x", rows, SQUARE],
+])("what int32 counts up to is refused beyond its reach, and no other size: %s", (_, body, why, more, sizes) => {
+  expect(refusedFor(body, more, sizes as Case["sizes"])).toBe(why);
+});
+
+test("descriptors count in int32", () => {
+  const body: Body = ({ x, y }) => {
+    const to = tl.makeTensorDescriptor(y, [16, 16]);
+    to.store([0, 0], tl.makeTensorDescriptor(x, [16, 16]).load([0, 0]));
+  };
+  const more = { x: tensor(tl.float32, ["M", "N"]), y: tensor.out(tl.float32, ["M", "N"]) };
+  expect(refusedFor(body, more, BEYOND, { N: INT32_REACH - 16 })).toBe("N");
+  expect(refusedFor(body, more, { M: INT32_REACH, N: 16 }, { M: 16, N: 16 })).toBe("M");
+});
+
+test("what bounds a size already is asked once", () => {
+  const body: Body = ({ x, y, z }) => {
+    tl.store(y.at(narrow()), tl.load(x.at(narrow())));
+    tl.store(z.at(narrow()), 1);
+  };
+  const { python } = compile(
+    kernel(
+      "asked",
+      {
+        params: { ...params, z: tensor.out(tl.float32, ["N"]) },
+        grid: ({ N }: any) => [tl.cdiv(N, 1024)],
+      } as never,
+      body as never,
+    ),
+  );
+  expect(python.match(/>= _INT32_REACH/g)).toHaveLength(1);
 });

@@ -237,6 +237,8 @@ def cross_entropy_with_gradient(
         raise _beyond_int32("cross_entropy_with_gradient: labels")
     if (M - 1) * stride_loss_m >= _INT32_REACH:
         raise _beyond_int32("cross_entropy_with_gradient: loss")
+    if N >= _INT32_REACH:
+        raise _uncountable("cross_entropy_with_gradient", N=N)
     if _INTERPRETED:
         _check_bfloat16("cross_entropy_with_gradient", logits.dtype)
 
@@ -421,6 +423,16 @@ def _beyond_int32(label):
     return ValueError(
         f"{label} spans more elements than int32 offsets reach; "
         "build the kernel with { offsets: tl.int64 } for it"
+    )
+
+
+def _uncountable(label, **sizes):
+    """The error for a size that the kernel does not count up to."""
+    name = max(sizes, key=sizes.get)
+    return ValueError(
+        f"{label}: {name} is {sizes[name]}, and the kernel "
+        "counts up to it in int32; compute the indices in tl.int64: "
+        "tl.programId(0).to(tl.int64), and sizes likewise"
     )
 
 

@@ -192,6 +192,8 @@ def cross_entropy_forward(
         raise _beyond_int32("cross_entropy_forward: loss")
     if (M - 1) * stride_lse_m >= _INT32_REACH:
         raise _beyond_int32("cross_entropy_forward: lse")
+    if N >= _INT32_REACH:
+        raise _uncountable("cross_entropy_forward", N=N)
     if _INTERPRETED:
         _check_bfloat16("cross_entropy_forward", logits.dtype)
 
@@ -395,6 +397,8 @@ def cross_entropy_gradients(
         raise _beyond_int32("cross_entropy_gradients: lse")
     if (M - 1) * stride_dloss_m >= _INT32_REACH:
         raise _beyond_int32("cross_entropy_gradients: dloss")
+    if M >= _INT32_REACH or N >= _INT32_REACH:
+        raise _uncountable("cross_entropy_gradients", M=M, N=N)
     if _INTERPRETED:
         _check_bfloat16("cross_entropy_gradients", logits.dtype)
 
@@ -679,6 +683,16 @@ def _beyond_int32(label):
     return ValueError(
         f"{label} spans more elements than int32 offsets reach; "
         "build the kernel with { offsets: tl.int64 } for it"
+    )
+
+
+def _uncountable(label, **sizes):
+    """The error for a size that the kernel does not count up to."""
+    name = max(sizes, key=sizes.get)
+    return ValueError(
+        f"{label}: {name} is {sizes[name]}, and the kernel "
+        "counts up to it in int32; compute the indices in tl.int64: "
+        "tl.programId(0).to(tl.int64), and sizes likewise"
     )
 
 

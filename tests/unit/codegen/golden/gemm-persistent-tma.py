@@ -10,6 +10,8 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 # Whether Triton's interpreter runs kernels on the CPU.
 _INTERPRETED = triton.knobs.runtime.interpret
+# Offsets are int32, and masked lanes may lie up to one tile behind the last element.
+_INT32_REACH = 2**31 - 2**20
 # The GPU that Triton's interpreter stands for: an NVIDIA H200.
 _INTERPRETED_GPU = {
     "multi_processor_count": 132,
@@ -179,6 +181,8 @@ def gemm_persistent_tma(
     _check_descriptor("gemm_persistent_tma: a", a, 1)
     _check_descriptor("gemm_persistent_tma: b", b, 1)
     _check_descriptor("gemm_persistent_tma: out", c, 1)
+    if M >= _INT32_REACH or K >= _INT32_REACH or N >= _INT32_REACH:
+        raise _undescribable("gemm_persistent_tma", M=M, K=K, N=N)
     multi_processor_count = _gpu_property(device, "multi_processor_count")
     if _INTERPRETED:
         _check_bfloat16("gemm_persistent_tma", a.dtype)
@@ -331,6 +335,16 @@ def _check_bfloat16(label, *dtypes):
             f"{label}: Triton's interpreter computes bfloat16 wrongly; "
             "use another dtype, a GPU, or TileScript's runner, which corrects it"
         )
+
+
+def _undescribable(label, **sizes):
+    """The error for a size that a descriptor does not count up to."""
+    name = max(sizes, key=sizes.get)
+    return ValueError(
+        f"{label}: {name} is {sizes[name]}, and tensor "
+        "descriptors count in int32; pass the tensor in parts, or "
+        "use views with { offsets: tl.int64 }"
+    )
 
 
 def _check_out(label, out, shape, dtype, device, others):

@@ -174,6 +174,8 @@ def partial_products(
         raise _beyond_int32("partial_products: a")
     if (K - 1) * stride_bk + (N - 1) * stride_bn >= _INT32_REACH:
         raise _beyond_int32("partial_products: b")
+    if M >= _INT32_REACH or N >= _INT32_REACH:
+        raise _uncountable("partial_products", M=M, N=N)
     if not SPLITS >= 1:
         raise ValueError(
             "partial_products: a requirement does not hold: SPLITS >= 1 "
@@ -294,6 +296,8 @@ def sum_of_parts(
     stride_cm, stride_cn = c.stride()
     if (M - 1) * stride_cm + (N - 1) * stride_cn >= _INT32_REACH:
         raise _beyond_int32("sum_of_parts: out")
+    if SPLITS >= _INT32_REACH:
+        raise _uncountable("sum_of_parts", SPLITS=SPLITS)
     if _INTERPRETED:
         _check_bfloat16("sum_of_parts", OUT)
 
@@ -549,6 +553,16 @@ def _beyond_int32(label):
     return ValueError(
         f"{label} spans more elements than int32 offsets reach; "
         "build the kernel with { offsets: tl.int64 } for it"
+    )
+
+
+def _uncountable(label, **sizes):
+    """The error for a size that the kernel does not count up to."""
+    name = max(sizes, key=sizes.get)
+    return ValueError(
+        f"{label}: {name} is {sizes[name]}, and the kernel "
+        "counts up to it in int32; compute the indices in tl.int64: "
+        "tl.programId(0).to(tl.int64), and sizes likewise"
     )
 
 

@@ -10,6 +10,8 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 # Whether Triton's interpreter runs kernels on the CPU.
 _INTERPRETED = triton.knobs.runtime.interpret
+# Offsets are int32, and masked lanes may lie up to one tile behind the last element.
+_INT32_REACH = 2**31 - 2**20
 
 
 def _first_config(_call, quantiles):
@@ -155,6 +157,8 @@ def gemm_tma(
     _check_descriptor("gemm_tma: a", a, 1)
     _check_descriptor("gemm_tma: b", b, 1)
     _check_descriptor("gemm_tma: out", c, 1)
+    if M >= _INT32_REACH or K >= _INT32_REACH or N >= _INT32_REACH:
+        raise _undescribable("gemm_tma", M=M, K=K, N=N)
     if _INTERPRETED:
         _check_bfloat16("gemm_tma", a.dtype)
     a_desc = TensorDescriptor.from_tensor(a, [1, 1])
@@ -294,6 +298,16 @@ def _check_bfloat16(label, *dtypes):
             f"{label}: Triton's interpreter computes bfloat16 wrongly; "
             "use another dtype, a GPU, or TileScript's runner, which corrects it"
         )
+
+
+def _undescribable(label, **sizes):
+    """The error for a size that a descriptor does not count up to."""
+    name = max(sizes, key=sizes.get)
+    return ValueError(
+        f"{label}: {name} is {sizes[name]}, and tensor "
+        "descriptors count in int32; pass the tensor in parts, or "
+        "use views with { offsets: tl.int64 }"
+    )
 
 
 def _check_out(label, out, shape, dtype, device, others):

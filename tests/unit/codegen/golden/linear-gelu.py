@@ -312,6 +312,8 @@ def linear_gelu(
     _check_descriptor("linear_gelu: out", y, 1)
     if (N - 1) * stride_bias_n >= _INT32_REACH:
         raise _beyond_int32("linear_gelu: bias")
+    if M >= _INT32_REACH or K >= _INT32_REACH or N >= _INT32_REACH:
+        raise _undescribable("linear_gelu", M=M, K=K, N=N)
     multi_processor_count = _gpu_property(device, "multi_processor_count")
     if _INTERPRETED:
         _check_bfloat16("linear_gelu", x.dtype)
@@ -472,6 +474,16 @@ def _beyond_int32(label):
     return ValueError(
         f"{label} spans more elements than int32 offsets reach; "
         "build the kernel with { offsets: tl.int64 } for it"
+    )
+
+
+def _undescribable(label, **sizes):
+    """The error for a size that a descriptor does not count up to."""
+    name = max(sizes, key=sizes.get)
+    return ValueError(
+        f"{label}: {name} is {sizes[name]}, and tensor "
+        "descriptors count in int32; pass the tensor in parts, or "
+        "use views with { offsets: tl.int64 }"
     )
 
 

@@ -333,6 +333,8 @@ def moe_gemm(
         N - 1
     ) * stride_out_n >= _INT32_REACH:
         raise _beyond_int32("moe_gemm: out")
+    if K >= _INT32_REACH:
+        raise _uncountable("moe_gemm", K=K)
     if BLOCK_M < 1 or (BLOCK_M & (BLOCK_M - 1)) != 0:
         raise ValueError(f"moe_gemm: BLOCK_M must be a power of two, got {BLOCK_M}")
     if _INTERPRETED:
@@ -591,6 +593,16 @@ def _beyond_int32(label):
     return ValueError(
         f"{label} spans more elements than int32 offsets reach; "
         "build the kernel with { offsets: tl.int64 } for it"
+    )
+
+
+def _uncountable(label, **sizes):
+    """The error for a size that the kernel does not count up to."""
+    name = max(sizes, key=sizes.get)
+    return ValueError(
+        f"{label}: {name} is {sizes[name]}, and the kernel "
+        "counts up to it in int32; compute the indices in tl.int64: "
+        "tl.programId(0).to(tl.int64), and sizes likewise"
     )
 
 

@@ -1,0 +1,134 @@
+/**
+ * What a kernel counts in int32 besides the offsets of ordinary tensors, whose reach the wrapper compares: the axes of tensors
+ * with int64 offsets, the elements behind raw pointers, and what masks compare an index with. Arithmetic of int32 anywhere on
+ * the way to an index makes it a count in int32, also where it is cast afterwards. The rule is fixed: the wrapper depends on it.
+ */
+import {
+  type Argument,
+  type Counted,
+  isList,
+  isLiteral,
+  isValue,
+  type KernelIR,
+  operandNamed,
+  type OpStatement,
+  paramsOf,
+  type Statement,
+  type TensorParam,
+  type Value,
+} from "../ir/nodes.js";
+import type { IntegerMeaning } from "../ir/op.js";
+import { bodiesOf, definitions, walkAll } from "../ir/walk.js";
+import { dtypeTable, isInt, members } from "../types/dtype.js";
+import { indexValues, originsIn } from "./index-values.js";
+
+const COMPARES: ReadonlySet<IntegerMeaning | undefined> = new Set<IntegerMeaning>([
+  "below",
+  "at most",
+  "above",
+  "at least",
+]);
+
+export function int32Counts(ir: KernelIR): Counted {
+  return new Counts(ir).counted();
+}
+
+class Counts {
+  readonly #made: ReadonlyMap<Value, Statement>;
+  readonly #origins: (...roots: readonly Argument[]) => ReadonlySet<Value>;
+  readonly #sizes = new Map<Value | number, "index" | "mask">();
+  readonly #tensors = new Set<TensorParam>();
+  readonly #known = new Map<Value, boolean>();
+  /** Sizes, and numbers of the caller's that int32 does not hold. */
+  readonly #wide: ReadonlySet<Value>;
+
+  constructor(readonly ir: KernelIR) {
+    this.#made = definitions(...bodiesOf(ir));
+    this.#origins = originsIn(ir);
+    const scalars = paramsOf(ir, "scalar").filter(({ dtype }) => dtype === "int64");
+    this.#wide = new Set([...paramsOf(ir, "size"), ...scalars].map(({ value }) => value));
+  }
+
+  counted(): Counted {
+    walkAll(this.ir, (statement) => {
+      if (statement.kind !== "op") return;
+      const [first, second] = statement.operands;
+      if (statement.op.lowering?.view) this.#view(first, second);
+      else if (COMPARES.has(statement.op.facts.integer)) this.#comparison(statement);
+      else this.#byHand(operandNamed(statement, statement.op.proof.reaches?.address));
+    });
+    return { sizes: this.#sizes, tensors: this.#tensors };
+  }
+
+  /** The axes of a tensor with int64 offsets; of one whose axes were permuted, all of them. */
+  #view(tensor: Argument | undefined, indices: Argument | undefined): void {
+    const param = this.#wideTensor(tensor);
+    if (!param || !isList(indices)) return;
+    const isPermuted = tensor !== param.value;
+    const counts = indices.map((index) => this.#isCounted(index));
+    param.dims.forEach((dim, axis) => {
+      if (isPermuted ? counts.includes(true) : counts[axis]) this.#note(dim);
+    });
+  }
+
+  #wideTensor(tensor: Argument | undefined): TensorParam | undefined {
+    const origins = tensor ? this.#origins(tensor) : undefined;
+    return paramsOf(this.ir, "tensor").find(({ offsets, value }) => offsets === "int64" && origins?.has(value));
+  }
+
+  /** `i < N`, of an index that a mask compares with a size. */
+  #comparison({ operands, results: [result] }: OpStatement): void {
+    if (!result || !indexValues(this.ir).has(result)) return;
+    operands.forEach((size, place) => {
+      const index = operands[1 - place];
+      if (isValue(size) && this.#wide.has(size) && index && this.#isCounted(index) && !this.#sizes.has(size))
+        this.#sizes.set(size, "mask");
+    });
+  }
+
+  /** What a pointer's offsets count: elements behind it, axes of a tensor, or all of one whose rows they do not widen. */
+  #byHand(address: Argument | undefined): void {
+    if (!isValue(address) || address.type.kind !== "pointer" || !this.#isCounted(address)) return;
+    const origins = this.#origins(address);
+    for (const { value, numel } of paramsOf(this.ir, "pointer"))
+      if (origins.has(value) && numel !== undefined) this.#note(numel);
+    for (const param of paramsOf(this.ir, "tensor")) {
+      if (param.offsets !== "int64" || !origins.has(param.pointer)) continue;
+      const products = [...origins].filter((value) => this.#isProduct(value));
+      const isWide = products.some((value) => !isNarrow(value)) || param.dims.length < 2;
+      if (!isWide || products.some(isNarrow)) this.#tensors.add(param);
+      else param.dims.forEach((dim) => this.#note(dim));
+    }
+  }
+
+  /** Whether a value is the product of two numbers that only a launch knows, such as an index and a stride. */
+  #isProduct(value: Value): boolean {
+    const made = this.#made.get(value);
+    if (made?.kind !== "op" || made.op.facts.integer !== "product") return false;
+    return made.operands.every((operand) => isValue(operand) && operand.type.kind === "tile");
+  }
+
+  #note(size: Argument | number): void {
+    if (typeof size === "number" || isValue(size)) this.#sizes.set(size, "index");
+    else if (isLiteral(size)) this.#sizes.set(Number(size.value), "index");
+  }
+
+  #isCounted(index: Argument): boolean {
+    const known = isValue(index) ? this.#known.get(index) : undefined;
+    if (known !== undefined) return known;
+    const counted = [...this.#origins(index)].some((value) => this.#isArithmetic(value));
+    if (isValue(index)) this.#known.set(index, counted);
+    return counted;
+  }
+
+  /** Whether a value comes of arithmetic that may wrap in 32 bits, or counts turns in them. */
+  #isArithmetic(value: Value): boolean {
+    const made = this.#made.get(value);
+    return isNarrow(value) && (made?.kind === "for" || (made?.kind === "op" && made.op.proof.wraps === true));
+  }
+}
+
+/** Whether a value is an integer of no more than 32 bits, or may be one. */
+function isNarrow({ type }: Value): boolean {
+  return type.kind === "tile" && members(type.dtype).some((dtype) => isInt(dtype) && dtypeTable[dtype].bits <= 32);
+}

@@ -1,0 +1,48 @@
+/** A kernel as text that two kernels share only if the same holds of both, wherever they stand in their file. */
+import type { Location } from "../diagnostics/diagnostic.js";
+import { type KernelIR, Value, Variable } from "./nodes.js";
+
+/** What says nothing about the kernel's own steps. */
+const APART: ReadonlySet<string> = new Set(["reference", "providers", "flops", "shapes", "doc"]);
+
+export function fingerprint(ir: KernelIR): string {
+  return new Writer(ir.at).text(ir);
+}
+
+/** Writes each object once, with a number where it comes again. */
+class Writer {
+  readonly #numbers = new Map<object, number>();
+
+  constructor(readonly from: Location | undefined) {}
+
+  text(of: unknown): string {
+    if (typeof of === "bigint") return `${of}n`;
+    if (typeof of === "function") return String(of);
+    if (typeof of !== "object" || of === null) return Object.is(of, -0) ? "-0" : (JSON.stringify(of) ?? String(of));
+    const known = this.#numbers.get(of);
+    if (known !== undefined) return `#${known}`;
+    this.#numbers.set(of, this.#numbers.size);
+    if (of instanceof Value)
+      return `value(${this.text(of.parameter)} ${this.text(of.type)} ${of.by?.name} ${this.text(of.at)})`;
+    if (of instanceof Variable) return `variable(${this.text(of.type)} ${this.text(of.at)})`;
+    if (Array.isArray(of)) return `[${of.map((each) => this.text(each)).join()}]`;
+    if (of instanceof Map || of instanceof Set) return `(${[...of].map((each) => this.text(each)).join()})`;
+    return isLocation(of) ? this.#place(of) : this.#record(of);
+  }
+
+  #record(of: object): string {
+    const entries = Object.entries(of).filter(([name]) => !APART.has(name));
+    const texts = entries.map(([name, each]) => `${name}:${name === "op" ? opName(each) : this.text(each)}`);
+    return `{${texts.join()}}`;
+  }
+
+  /** In the kernel's own file, lines count from where it stands. */
+  #place({ file, line, column }: Location): string {
+    const isOwn = file === this.from?.file;
+    return isOwn ? `${line - this.from!.line}:${column}` : `${file}:${line}:${column}`;
+  }
+}
+
+const opName = (op: unknown): string => (op as { readonly name: string }).name;
+
+const isLocation = (of: object): of is Location => "file" in of && "line" in of && "column" in of;

@@ -1,0 +1,49 @@
+/** A requirement that holds of every launch anyway is pointed out; one that a launch may break is not. */
+import { expect, test } from "vitest";
+import { constexpr, kernel, scalar, tensor, tl } from "../../../src/index.js";
+import { build } from "../../../src/pipeline/build.js";
+import { proofSummary } from "../../../src/runtime/report/proof-text.js";
+
+async function needless(requires: (args: any) => readonly unknown[], more: object = {}): Promise<readonly number[]> {
+  const rows = kernel(
+    "rows",
+    {
+      params: {
+        x: tensor(tl.float32, ["M", "N"]),
+        y: tensor.out(tl.float32, ["M", "N"]),
+        BLOCK: constexpr.launch(({ N }: any) => tl.nextPowerOf2(N)),
+        ...more,
+      },
+      grid: ({ M }: any) => [M],
+      requires,
+    } as never,
+    (({ x, y, BLOCK }: any) => {
+      const cols = tl.arange(0, BLOCK);
+      tl.store(y.at(tl.programId(0), cols), tl.load(x.at(tl.programId(0), cols)));
+    }) as never,
+  );
+  const proof = (await build(rows)).proof();
+  const found = proof.obligations.filter(({ property }) => property === "requirement");
+  expect(proofSummary(proof).match(/holds of every launch anyway/g) ?? []).toHaveLength(found.length);
+  return found.map(({ at }) => at!.line);
+}
+
+test("what the launch computes, what sizes are, and what another requirement says", async () => {
+  expect(await needless(({ BLOCK, N }) => [BLOCK.ge(N)])).toHaveLength(1);
+  expect(await needless(({ M }) => [M.ge(0)])).toHaveLength(1);
+  // An empty output is no launch.
+  expect(await needless(({ N }) => [N.ge(1)])).toHaveLength(1);
+  expect(await needless(({ M, N }) => [M.ge(N), N.ge(7), M.ge(5)])).toHaveLength(1);
+});
+
+test("a requirement that a launch may break is none", async () => {
+  expect(await needless(({ BLOCK, N }) => [BLOCK.le(N)])).toEqual([]);
+  expect(await needless(({ M }) => [M.ge(2)])).toEqual([]);
+  expect(await needless(({ N }) => [N.mod(16).eq(0)])).toEqual([]);
+  expect(await needless(({ N, M }) => [N.mod(16).eq(0), M.le(N)])).toEqual([]);
+  expect(await needless(() => [], { n: scalar(tl.int32, { range: [0, 9] }) })).toEqual([]);
+});
+
+test("requirements that contradict each other are none", async () => {
+  expect(await needless(({ N }) => [N.ge(9), N.le(3), N.ge(5)])).toEqual([]);
+});

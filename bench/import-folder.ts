@@ -1,39 +1,70 @@
 /**
- * Imports every Triton kernel of a folder of Python files and prints how many are equal, and why others are not:
- * `npm run import:folder -- FOLDER [PART]`. Each file is run as its own driver, with launches noted; a file `NAME.call.py`
- * beside `NAME.py` is run in its place. Nothing is fetched, and nothing is written. PART, such as 2/8, takes every eighth
- * file from the second on.
+ * Imports every Triton kernel of a folder of Python files and prints how many are equal, and why others are not, the most
+ * frequent reason first: `npm run import:folder -- FOLDER [--part 2/8] [--out OUT]`. Nothing is fetched.
+ *
+ * A file `NAME.types` beside `NAME.py` has a line for each kernel, its name and what `--types` takes. A file
+ * `NAME.call.py` launches the kernels, with launches noted; without either, the file is run as its own driver. A part,
+ * such as 2/8, is every eighth file from the second on. OUT gets the kernel files, for tsc and for `tilescript check`.
  */
-import { existsSync, readdirSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join, relative, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { parseTypes } from "../src/import/given-types.js";
 import { importKernel, type ImportedKernel, isEqual } from "../src/runtime/importing/imported-kernel.js";
 import { openScratch } from "../src/runtime/importing/scratch.js";
 import { thisMachine } from "../src/runtime/devices/machine.js";
-import type { ReadKernel } from "../src/runtime/python/protocol.js";
+import type { ImportRequest, ReadKernel } from "../src/runtime/python/protocol.js";
 import { Worker } from "../src/runtime/python/worker.js";
 
 const READ_MS = 60_000;
-const [folder, part = "1/1"] = process.argv.slice(2);
+const { values: given, positionals } = parseArgs({
+  options: { part: { type: "string", default: "1/1" }, out: { type: "string" } },
+  allowPositionals: true,
+});
+const [folder] = positionals;
 if (folder === undefined) throw new Error("name a folder: npm run import:folder -- FOLDER");
-const [first = 1, step = 1] = part.split("/").map(Number);
+const [first = 1, step = 1] = given.part.split("/").map(Number);
 const files = readdirSync(folder, { recursive: true, encoding: "utf8" })
   .filter((name) => name.endsWith(".py") && !name.endsWith(".call.py"))
   .sort()
   .filter((_, i) => i % step === first - 1)
   .map((name) => resolve(join(folder, name)));
+if (given.out !== undefined) mkdirSync(given.out, { recursive: true });
 
 const { python } = await thisMachine.python({});
 const worker = new Worker({ python, device: "compiler" });
 const scratch = await openScratch();
 const tools = { worker, scratch, language: () => import("../src/index.js"), deadlineMs: READ_MS };
 
+/** What asks for the kernels of a file. */
+function requestsOf(file: string): readonly ImportRequest[] {
+  const types = file.replace(/\.py$/, ".types");
+  if (existsSync(types))
+    return readFileSync(types, "utf8")
+      .split("\n")
+      .filter((line) => line !== "")
+      .map((line) => {
+        const [name = "", text = ""] = line.split(/ (.*)/s);
+        return { type: "import", file, kernels: [name], types: parseTypes(text) };
+      });
+  const driver = file.replace(/\.py$/, ".call.py");
+  return [{ type: "import", file, kernels: [], call: existsSync(driver) ? driver : file }];
+}
+
 /** Untouched, and else with every condition that Triton knows decided as in the first call. */
 async function imported(read: ReadKernel): Promise<ImportedKernel> {
   const plain = await importKernel(read, tools);
   if (isEqual(plain) || "refused" in read) return plain;
+  note("untouched", read.name, whyOf(plain));
   const fixed = await importKernel(read, { ...tools, specialise: new Set() });
-  if (!isEqual(fixed) && whyOf(fixed) !== whyOf(plain)) console.log(`${read.name}, flags fixed: ${whyOf(fixed)}`);
+  if (!isEqual(fixed)) note("specialised", read.name, whyOf(fixed));
   return isEqual(fixed) ? fixed : plain;
+}
+
+function note(how: string, name: string, why: string): void {
+  console.log(`${name}, ${how}: ${why}`);
+  const kind = `${how}: ${kindOf(why)}`;
+  reasons.set(kind, [...(reasons.get(kind) ?? []), name]);
 }
 
 /** Why a kernel is not equal. */
@@ -47,27 +78,30 @@ const reasons = new Map<string, string[]>();
 const count = (name: string): unknown => counts.set(name, (counts.get(name) ?? 0) + 1);
 
 for (const file of files) {
-  const driver = file.replace(/\.py$/, ".call.py");
-  const call = existsSync(driver) ? driver : file;
-  const reply = await worker.request({ type: "import", file, kernels: [], call }, READ_MS);
-  if (!reply.ok) {
-    count("files without a launch");
-    console.log(`${file}: ${reply.error.message}`);
-    continue;
-  }
-  for (const read of reply.result.kernels) {
-    const uncompiled = "refused" in read;
-    const result = await imported(read);
-    count(uncompiled ? "not compiled by Triton" : result.status);
-    if (isEqual(result)) continue;
-    const why =
-      result.status === "differs" ? `${result.original} | ${result.imported}` : "reason" in result ? result.reason : "";
-    console.log(`${file}: ${read.name}: ${result.status}: ${why}`);
-    if (!uncompiled) reasons.set(kindOf(why), [...(reasons.get(kindOf(why)) ?? []), read.name]);
+  for (const request of requestsOf(file)) {
+    const reply = await worker.request(request, READ_MS);
+    if (!reply.ok) {
+      count("files without a launch");
+      console.log(`${file}: ${reply.error.message}`);
+      continue;
+    }
+    for (const read of reply.result.kernels) await add(file, read);
   }
 }
 await worker.stop();
 await scratch.remove();
+
+async function add(file: string, read: ReadKernel): Promise<void> {
+  const uncompiled = "refused" in read;
+  const result = await imported(read);
+  count(uncompiled ? "not compiled by Triton" : result.status);
+  if (given.out !== undefined && result.text !== undefined) {
+    const name = `${relative(resolve(folder!), file).replaceAll(/\W/g, "_")}_${read.name}.ts`;
+    writeFileSync(join(given.out, name), result.text);
+  }
+  if (!uncompiled && result.built) count("builds");
+  if (!isEqual(result)) console.log(`${file}: ${read.name}: ${result.status}: ${whyOf(result)}`);
+}
 
 /** The reason without what belongs to one kernel. */
 function kindOf(why: string): string {

@@ -7,29 +7,38 @@ from __future__ import annotations
 
 import inspect
 import os
-import sys
 from types import ModuleType
 from typing import Any
 
 import triton.language as tl
+from triton import knobs
 from triton.runtime.jit import JITFunction
 
 from .dataflow import difference
+from .descendants import none_left
+from .host import first_config, launch_of, tuning_of
 from .modules import import_file
 from .protocol import RequestError
 from .ttir import Argument, Observed, ttir
 from .typed_tree import Trees
+from .user_file import import_user_file
 
 
 def read_kernels(request: dict[str, Any]) -> dict[str, Any]:
     """Serves an ``import`` request: every kernel of a file, for given types or for what a script launches."""
+    with none_left():
+        return _kernels(request)
+
+
+def _kernels(request: dict[str, Any]) -> dict[str, Any]:
     path = os.path.realpath(request["file"])
     if "call" in request:
         return _launched(path, os.path.realpath(request["call"]), request)
-    module = _imported(path)
+    module = import_user_file(path)
     found = {name: kernel for name, kernel in kernels_of(module, path).items() if _is_wanted(name, request)}
     if not found:
-        raise RequestError("unsupported", f"the file has no kernel{_named(request)}")
+        why = "; it sets TRITON_INTERPRET, with which Triton makes none: remove that line" if _interprets() else ""
+        raise RequestError("unsupported", f"the file has no kernel{_named(request)}{why}")
     return {"kernels": [_for_types(name, kernel, module, request["types"]) for name, kernel in found.items()]}
 
 
@@ -45,9 +54,22 @@ def _launched(path: str, script: str, request: dict[str, Any]) -> dict[str, Any]
     }
     if not own:
         why = f": it stopped, {launches.stopped}" if launches.stopped else ""
+        why += "; it sets TRITON_INTERPRET: remove that line" if _interprets() else ""
         raise RequestError("unsupported", f"the script launches no kernel of the file{_named(request)}{why}")
-    kernels = [_read(kernel.__name__, kernel, calls) for kernel, calls in own.items()]
+    kernels = [
+        {
+            **_read(kernel.__name__, kernel, calls.arguments),
+            "tuning": tuning_of(kernel, calls.launched),
+            "launch": launch_of(kernel, calls),
+        }
+        for kernel, calls in own.items()
+    ]
     return {"kernels": kernels, **({"stopped": launches.stopped} if launches.stopped else {})}
+
+
+def _interprets() -> bool:
+    """Triton decides it when a kernel is decorated."""
+    return bool(knobs.runtime.interpret)
 
 
 def _named(request: dict[str, Any]) -> str:
@@ -93,29 +115,21 @@ def jit_of(value: Any) -> Any | None:
     return value
 
 
-def _imported(path: str) -> ModuleType:
-    sys.path.insert(0, os.path.dirname(path))
-    try:
-        return import_file(path)
-    except (ModuleNotFoundError, ImportError) as error:
-        raise RequestError("unsupported", f"the file can't be imported: {error}") from None
-    except SyntaxError as error:
-        raise RequestError("unsupported", f"the file is no Python: line {error.lineno}: {error.msg}") from None
-    except SystemExit:
-        raise RequestError("unsupported", "the file ends the process when it is imported") from None
-    finally:
-        sys.path.remove(os.path.dirname(path))
-
-
 def _is_wanted(name: str, request: dict[str, Any]) -> bool:
     return not request["kernels"] or name in request["kernels"]
 
 
 def _for_types(name: str, kernel: JITFunction, module: ModuleType, types: dict[str, Any]) -> dict[str, Any]:
-    lacking = [param.name for param in kernel.params if param.name not in types and not param.has_default]
+    tuned = first_config(kernel)
+    lacking = [
+        param.name
+        for param in kernel.params
+        if param.name not in types and param.name not in tuned and not param.has_default
+    ]
     if lacking:
         return {**_head(name, kernel), "refused": f"--types lacks {', '.join(lacking)}"}
-    return _read(name, kernel, [{param.name: _given(param, types, module) for param in kernel.params}])
+    given = {param.name: _given(param, types, tuned, module) for param in kernel.params}
+    return {**_read(name, kernel, [given]), "tuning": tuning_of(kernel, [])}
 
 
 def _head(name: str, kernel: JITFunction) -> dict[str, Any]:
@@ -161,9 +175,9 @@ def _observe_flags(kernel: JITFunction, signature: dict[str, Argument], observed
                 continue
 
 
-def _given(param: Any, types: dict[str, Any], module: ModuleType) -> Argument:
+def _given(param: Any, types: dict[str, Any], tuned: dict[str, Any], module: ModuleType) -> Argument:
     if param.name not in types:
-        return Argument("constant", value=param.default)
+        return Argument("constant", value=tuned.get(param.name, param.default))
     given = argument(types[param.name])
     if not isinstance(given.value, str) or not given.value.startswith("@"):
         return given

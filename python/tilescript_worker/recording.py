@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import tokenize
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -25,10 +26,14 @@ from triton.runtime import driver
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
 
+from .call_sites import CallSite, call_site
 from .ttir import TARGET, Argument
 
 # Of each kernel, which a script may launch thousands of times.
 MOST_CALLS = 8
+MOST_LAUNCHES = 32
+# Options of a launch that a config has too.
+OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 
 # Functions of torch.cuda that have nothing to do here.
 IGNORED = (
@@ -57,16 +62,37 @@ GPU = SimpleNamespace(
 
 
 @dataclass
+class Launched:
+    """What the host decides at one launch."""
+
+    # Numbers and truth values, by parameter.
+    values: dict[str, Any]
+    # None if the script's function for it fails.
+    grid: tuple[int, ...] | None
+    options: dict[str, int]
+
+
+@dataclass
+class Calls:
+    """The launches of a kernel: those that differ in types and constants, and those that differ in numbers."""
+
+    arguments: list[dict[str, Argument]] = field(default_factory=list)
+    launched: list[Launched] = field(default_factory=list)
+    site: CallSite | None = None
+
+    def note(self, arguments: dict[str, Argument], launched: Launched) -> None:
+        if arguments not in self.arguments and len(self.arguments) < MOST_CALLS:
+            self.arguments.append(arguments)
+        if launched not in self.launched and len(self.launched) < MOST_LAUNCHES:
+            self.launched.append(launched)
+
+
+@dataclass
 class Launches:
-    """The different calls of each kernel, and why the script stopped, if it did not end."""
+    """The calls of each kernel, and why the script stopped, if it did not end."""
 
-    calls: dict[JITFunction, list[dict[str, Argument]]] = field(default_factory=dict)
+    calls: dict[JITFunction, Calls] = field(default_factory=dict)
     stopped: str | None = None
-
-    def note(self, kernel: JITFunction, arguments: dict[str, Argument]) -> None:
-        known = self.calls.setdefault(kernel, [])
-        if arguments not in known and len(known) < MOST_CALLS:
-            known.append(arguments)
 
 
 def record(script: str) -> Launches:
@@ -78,7 +104,7 @@ def record(script: str) -> Launches:
     sys.modules["__main__"], sys.argv = module, [script]
     sys.path.insert(0, os.path.dirname(script))
     try:
-        with open(script, encoding="utf-8") as file:
+        with tokenize.open(script) as file:
             code = compile(file.read(), script, "exec")
         with _noted(launches), _on_the_cpu():
             exec(code, module.__dict__)
@@ -100,7 +126,12 @@ def _noted(launches: Launches) -> Iterator[None]:
         given = {name: value for name, value in kwargs.items() if name in names}
         bound = self.signature.bind(*args, **given)
         bound.apply_defaults()
-        launches.note(self, {param.name: _argument(param, bound.arguments[param.name]) for param in self.params})
+        calls = launches.calls.get(self)
+        if calls is None:
+            calls = launches.calls[self] = Calls(site=call_site(sys._getframe(1), list(self.arg_names)))
+        options = {name: kwargs[name] for name in OPTIONS if kwargs.get(name) is not None}
+        launched = Launched(_numbers(bound.arguments), _programs(grid, bound.arguments), options)
+        calls.note({param.name: _argument(param, bound.arguments[param.name]) for param in self.params}, launched)
         return mock.MagicMock(name="a compiled kernel")
 
     def first(self: Autotuner, *args: Any, **kwargs: Any) -> Any:
@@ -109,6 +140,19 @@ def _noted(launches: Launches) -> Iterator[None]:
 
     with mock.patch.object(JITFunction, "run", run), mock.patch.object(Autotuner, "run", first):
         yield
+
+
+def _numbers(arguments: dict[str, Any]) -> dict[str, Any]:
+    plain = {name: value.value if isinstance(value, tl.constexpr) else value for name, value in arguments.items()}
+    return {name: value for name, value in plain.items() if isinstance(value, bool | int | float)}
+
+
+def _programs(grid: Any, arguments: dict[str, Any]) -> tuple[int, ...] | None:
+    try:
+        given = grid(arguments) if callable(grid) else grid
+        return tuple(int(each) for each in (given if isinstance(given, tuple | list) else [given]))
+    except Exception:
+        return None
 
 
 def _argument(param: Any, value: Any) -> Argument:

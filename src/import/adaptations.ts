@@ -1,7 +1,8 @@
 /**
  * Where a call of Triton needs more than its arguments in the op's places: TileScript casts where Triton converts on its
- * own, and has no word for what changes nothing. By the op's name.
+ * own, and has no word for what changes nothing. Which rule concerns an op follows from its record.
  */
+import type { Op } from "../ir/op.js";
 import type { Context } from "./context.js";
 import type { Bound, GivenArguments } from "./op-calls.js";
 import type { Call } from "./tree.js";
@@ -38,31 +39,31 @@ const masked: Adaptation = ({ options }) => {
     options["mask"] = replaced(mask, traced(`${mask.value.text}.ne(0)`));
 };
 
-/** What is written has the dtype that the pointer has. */
-const written =
-  (place: number): Adaptation =>
-  (given, node, context) => {
-    masked(given, node, context);
-    const [address, value] = [given.operands[0], given.operands[place]];
-    if (!address || !value) return;
-    const [to, is] = [elementOf(address.from), elementOf(value.from)];
-    if (value.value.kind === "truth") given.operands[place] = replaced(value, number(Number(value.value.value), false));
-    else if (to !== undefined && is !== undefined && to !== is)
-      given.operands[place] = replaced(value, cast(value.value, context.kernel.dtype(to)));
-  };
+/** A value as the memory behind an address has it. */
+function stored(value: Bound, address: Bound, { kernel }: Context): Bound {
+  const [to, is] = [elementOf(address.from), elementOf(value.from)];
+  if (value.value.kind === "truth") return replaced(value, number(Number(value.value.value), false));
+  return to !== undefined && is !== undefined && to !== is
+    ? replaced(value, cast(value.value, kernel.dtype(to)))
+    : value;
+}
 
-const load: Adaptation = (given, node, context) => {
-  masked(given, node, context);
-  const { options, operands } = given;
-  if (!options["mask"]) delete options["other"];
-  const other = options["other"];
-  const [to, is] = [elementOf(operands[0]?.from), elementOf(other?.from)];
-  if (other?.value.kind === "truth") options["other"] = replaced(other, number(Number(other.value.value), false));
-  else if (other && to !== undefined && is !== undefined && to !== is)
-    options["other"] = replaced(other, cast(other.value, context.kernel.dtype(to)));
+/** What is written or compared has the dtype that the pointer has. */
+const written: Adaptation = ({ operands }, node, context) => {
+  const [address, ...values] = operands;
+  if (!address) return;
+  for (const [i, value] of values.entries()) if (value) operands[i + 1] = stored(value, address, context);
 };
 
-const where: Adaptation = ({ operands }, node, { kernel }) => {
+/** What a masked lane holds has the dtype that the pointer has. */
+const besides: Adaptation = ({ options, operands }, node, context) => {
+  if (!options["mask"]) delete options["other"];
+  const [address] = operands;
+  if (address && options["other"]) options["other"] = stored(options["other"], address, context);
+};
+
+/** The sides of a choice. */
+const chosen: Adaptation = ({ operands }, node, { kernel }) => {
   const [condition, x, y] = operands;
   if (!condition || !x || !y) return;
   const asked = elementOf(condition.from);
@@ -88,59 +89,72 @@ const where: Adaptation = ({ operands }, node, { kernel }) => {
 };
 
 /** A shape is a list: `tl.zeros((BLOCK,), …)`, `x.reshape(2, BLOCK)`, `tl.full(BLOCK, …)`. */
-const shaped =
-  (place: number): Adaptation =>
-  ({ operands }, node, { scope }) => {
+const shaped: Adaptation = ({ op, operands }, node, { scope }) => {
+  for (const [place, kind] of Object.values(op.operands).entries()) {
     const shape = operands[place];
-    if (!shape) return;
-    if (shape.value.kind === "list") return;
+    if (kind !== "shape" || !shape || shape.value.kind === "list") continue;
     if (shape.from && kindOf(shape.from) === "constant") operands[place] = replaced(shape, list([shape.value]));
     else if (kindOf(shape.from) !== "tuple") scope.refuse("a shape that is no list", node);
-  };
+  }
+};
 
-const dot: Adaptation = (given) => {
-  const { options, others, operands } = given;
+/** `tl.full([], BLOCK, tl.float32)` is a constant as a number of the program, which has a method for that. */
+const filled: Adaptation = ({ operands }, node) => {
+  const [shape, value, dtype] = operands;
+  const isScalar = shape?.value.kind === "list" && shape.value.items.length === 0;
+  const isConstant = value?.value.kind === "traced" && constantKind(value.from) !== undefined;
+  if (isScalar && isConstant && dtype && node.args.length === 3) return cast(value.value, dtype.value.text);
+};
+
+/** Triton's older name of a precision, and what its products give anyway. */
+const product: Adaptation = (given) => {
+  const { options, others } = given;
   const tf32 = others["allow_tf32"];
   if (tf32?.value.kind === "truth" || tf32?.value.kind === "none") {
     if (tf32.value.kind === "truth" && !tf32.value.value) options["inputPrecision"] = { value: string("ieee") };
     delete others["allow_tf32"];
   }
-  const precision = options["inputPrecision"];
-  if (precision?.value.kind === "none") delete options["inputPrecision"];
   const dtype = options["outDtype"];
   if (dtype && /\.(float32|int32|float64)$/.test(dtype.value.text)) delete options["outDtype"];
-  if (operands[2]?.value.kind === "none") operands.length = 2;
+};
+
+/** `None` where an operand may be left out leaves it out. */
+const absent: Adaptation = ({ op, operands, options }) => {
+  for (const [name, value] of Object.entries(options)) if (value?.value.kind === "none") delete options[name];
+  const kinds = Object.values(op.operands);
+  while (operands.length > 0 && operands.at(-1)?.value.kind === "none" && kinds[operands.length - 1]?.endsWith("?"))
+    operands.length--;
 };
 
 /** Triton's `to` takes pointers too, and numbers that it knows. */
-const converted: Adaptation = ({ operands, options }, node, { kernel }) => {
+const converted: Adaptation = ({ op, operands, options }, node, { kernel }) => {
   const [x, dtype] = operands;
   if (!x || !dtype) return;
-  for (const name of ["bitcast", "fpDowncastRounding"]) if (options[name]?.value.kind === "none") delete options[name];
   const [made] = node.types;
   if (made?.kind === "pointer") return traced(`${x.value.text}.toPointer(${kernel.dtype(elementOf(node)!)})`);
   if (x.value.kind === "number" || x.value.kind === "truth") return cast(x.value, dtype.value.text);
   const named = Object.entries(options).flatMap(([name, value]) => (value ? [`${name}: ${value.value.text}`] : []));
   const last = named.length > 0 ? `, { ${named.join(", ")} }` : "";
-  return traced(`${x.value.text}.to(${dtype.value.text}${last})`);
+  return op.spelling.form === "method"
+    ? traced(`${x.value.text}.to(${dtype.value.text}${last})`)
+    : traced(`tl.${op.name}(${x.value.text}, ${dtype.value.text}${last})`);
 };
 
 /** Reductions of truth values count or compare integers. */
-const reduced: Adaptation = ({ operands, options }, node, { kernel }) => {
-  const [x, axis] = operands;
+const reduced: Adaptation = ({ operands }, node, { kernel }) => {
+  const [x] = operands;
   const made = elementOf(node);
-  if (axis?.value.kind === "none") operands.length = 1;
-  for (const [name, value] of Object.entries(options)) if (value?.value.kind === "none") delete options[name];
   if (x && elementOf(x.from) === "int1" && made !== undefined && made !== "int1")
     operands[0] = replaced(x, cast(x.value, kernel.dtype(made)));
 };
 
+/** A claim that is true anyway. */
 const truths: Adaptation = ({ operands }) => {
   const [condition] = operands;
   if (condition?.value.kind === "truth") return { kind: "nothing", text: "" };
 };
 
-/** `tl.arange(0, N)`, where N may be a number that Triton alone knows. */
+/** Axis 0 may be left out in Triton. */
 const first: Adaptation = ({ operands }) => {
   if (!operands[0]) operands[0] = { value: number(0, false) };
 };
@@ -154,7 +168,7 @@ const hinted: Adaptation = ({ operands }, node, { scope }) => {
 };
 
 /** A number that Triton knows has a dtype among the arguments of libdevice's functions. */
-export const numbersTyped: Adaptation = ({ operands }, node, { kernel }) => {
+const numbersTyped: Adaptation = ({ operands }, node, { kernel }) => {
   const made = elementOf(node);
   if (made === undefined) return;
   for (const [i, operand] of operands.entries())
@@ -162,33 +176,29 @@ export const numbersTyped: Adaptation = ({ operands }, node, { kernel }) => {
       operands[i] = replaced(operand, cast(operand.value, kernel.dtype(made)));
 };
 
-export const adaptations: Readonly<Record<string, Adaptation | undefined>> = {
-  load,
-  store: written(1),
-  ...Object.fromEntries(
-    ["atomicAdd", "atomicMax", "atomicMin", "atomicAnd", "atomicOr", "atomicXor", "atomicXchg"].map((name) => [
-      name,
-      written(1),
-    ]),
-  ),
-  where,
-  zeros: shaped(0),
-  full: shaped(0),
-  reshape: shaped(1),
-  view: shaped(1),
-  broadcastTo: shaped(1),
-  dot,
-  to: converted,
-  cast: converted,
-  ...Object.fromEntries(["sum", "max", "min", "xorSum"].map((name) => [name, reduced])),
-  argmax: reduced,
-  argmin: reduced,
-  cumsum: reduced,
-  cumprod: reduced,
-  assume: truths,
-  programId: first,
-  numPrograms: first,
-  multipleOf: hinted,
-  maxContiguous: hinted,
-  maxConstancy: hinted,
-};
+/** Each rule with the records that it concerns. */
+const RULES: readonly (readonly [(op: Op) => boolean, Adaptation])[] = [
+  [() => true, absent],
+  [({ options }) => "mask" in options, masked],
+  [({ options }) => "other" in options, besides],
+  [({ proof }) => proof.reaches?.value !== undefined, written],
+  [({ proof }) => proof.picks !== undefined, chosen],
+  [({ operands }) => Object.values(operands).includes("shape"), shaped],
+  [({ operands }) => operands["shape"] === "shape" && operands["value"] === "value", filled],
+  [({ proof }) => proof.folds?.form === "contraction", product],
+  [({ proof }) => proof.folds?.form === "reduction" || proof.folds?.form === "scan", reduced],
+  [({ facts, operands }) => facts.passes === true && operands["dtype"] === "dtype", converted],
+  [({ facts, operands }) => facts.passes === true && operands["values"] === "constants", hinted],
+  [({ proof }) => proof.claims !== undefined, truths],
+  [({ facts, operands }) => facts.asks !== undefined && operands["axis"] === "constant", first],
+  [({ spelling }) => spelling.form === "call" && spelling.name.startsWith("libdevice."), numbersTyped],
+];
+
+/** Changes the arguments of a call in place, or gives the whole call. */
+export function adapted(given: GivenArguments, node: Call, context: Context): Value | undefined {
+  for (const [concerns, adapt] of RULES) {
+    const value = concerns(given.op) ? adapt(given, node, context) : undefined;
+    if (value) return value;
+  }
+  return undefined;
+}

@@ -7,6 +7,8 @@ import { NotImported, traced, type Value } from "./value.js";
 export interface Variable {
   readonly value: Value;
   readonly isState: boolean;
+  /** The condition, known to Triton, under which it exists; undefined if it does anyway. */
+  readonly under?: string;
 }
 
 type Names = ReadonlySet<string>;
@@ -40,8 +42,8 @@ export class FunctionScope {
     return variable?.isState ? traced(`${variable.value.text}.value`) : variable?.value;
   }
 
-  bind(name: string, value: Value, isState = false): void {
-    this.#variables.set(name, { value, isState });
+  bind(name: string, value: Value, isState = false, under?: string): void {
+    this.#variables.set(name, { value, isState, ...(under !== undefined && { under }) });
   }
 
   /** How many blocks are open. */

@@ -4,12 +4,13 @@ import { authorName } from "./author-name.js";
 import type { KernelContext } from "./context.js";
 import { decided } from "./decided.js";
 import { type DTypeVariable, dtypeVariables } from "./dtype-variables.js";
-import { LAUNCH_NAMES } from "../codegen/names/launch-names.js";
-import { reads, writes } from "./liveness.js";
+import { type DeclaredParam, declaredParams } from "./declared-params.js";
 import { FunctionScope } from "./function-scope.js";
+import { hostLines } from "./host-spec.js";
+import type { HostNames } from "./host-text.js";
 import { statements } from "./translate-statements.js";
-import type { FunctionTree, GivenArgument, KernelTree, Known, ParameterTree } from "./tree.js";
-import { dtypeName, elementText, knownValue, NONE, NotImported, traced, type Value } from "./value.js";
+import type { FunctionTree, KernelTree, Known, ParameterTree } from "./tree.js";
+import { knownValue, NONE, NotImported, traced, type Value } from "./value.js";
 
 /** What a person must look at, with the line of the Python file. */
 export interface Todo {
@@ -35,6 +36,8 @@ export interface TextOptions {
   readonly decides?: boolean;
   /** No dtype variables: every pointer has the dtype of the first call. */
   readonly fixedDTypes?: boolean;
+  /** No constant is computed at a launch: each has the value of the first call. */
+  readonly pinned?: boolean;
 }
 
 /** @throws NotImported with the reason and the line of the file. */
@@ -43,20 +46,11 @@ export async function kernelText(tree: KernelTree, options: TextOptions = {}): P
   return { ...made, text: await format(made.text, { parser: "typescript", printWidth: 120 }) };
 }
 
-interface Declared {
-  readonly name: string;
-  /** What the body calls it. */
-  readonly local: string;
-  readonly text: string;
-  readonly config?: string;
-}
-
 class KernelWriter implements KernelContext {
-  readonly optional = new Set<string>();
+  optional: ReadonlySet<string> = new Set();
   readonly #tree: KernelTree;
   readonly #options: TextOptions;
   readonly #todos: Todo[] = [];
-  readonly #fixed: string[] = [];
   readonly #imports = new Set<string>(["kernel", "tl"]);
   /** The texts of helper functions, and the name of each by its number and its known arguments. */
   readonly #helpers = new Map<string, { readonly name: string; text: string }>();
@@ -64,8 +58,6 @@ class KernelWriter implements KernelContext {
   readonly #taken = new Set<string>();
   /** Dtype variables by their element types. */
   readonly #variables: ReadonlyMap<string, DTypeVariable>;
-  /** The TypeScript names of the kernel's parameters by their Python names. */
-  readonly #names = new Map<string, string>();
 
   constructor(tree: KernelTree, options: TextOptions) {
     this.#tree = options.decides === true ? { ...tree, functions: tree.functions.map(decided) } : tree;
@@ -96,60 +88,61 @@ class KernelWriter implements KernelContext {
     throw new NotImported(`a value that is ${element.split(" ").join(" or ")}, as no pointer is`);
   }
 
-  imports(name: "libdevice"): void {
+  imports(name: "libdevice" | "pointer" | "scalar" | "constexpr"): void {
     this.#imports.add(name);
   }
 
   write(): KernelText {
     const { name, doc } = this.#kernel;
-    const kernelName = name.replace(/^_+/, "") || "imported";
-    const variable = authorName(kernelName);
+    const plain = name.replace(/^_+/, "") || "imported";
+    // Emission adds it again.
+    const kernelName = plain.replace(/(?<=.)_kernel$/, "");
+    const variable = authorName(plain);
     this.#taken.add(variable);
     const scope = new FunctionScope(this.#kernel, true, this.#taken);
-    const all = this.#declare(scope);
+    const { specialise, fixedDTypes, pinned } = this.#options;
+    const { params, fixed, optional, names } = declaredParams({
+      tree: this.#tree,
+      scope,
+      isFixed: (name, isDType) => specialise?.has(name) === true || (isDType && fixedDTypes === true),
+      pinned: pinned === true,
+      dtype: (element) => this.dtype(element),
+      bound: (python) => [...this.#variables.values()].find(({ binder }) => binder === python)?.name,
+      imports: (name) => this.imports(name),
+      todo: (text, line) => this.todo(text, line),
+    });
+    this.optional = optional;
     this.#body(scope);
-    const declared = all.filter((param) => this.#isNeeded(param, scope));
-    const config = declared.flatMap((param) => param.config ?? []);
-    const helpers = this.#order.map((key) => this.#helpers.get(key)!.text);
+    const kept = params.filter((param) => isNeeded(param, scope));
+    const left = new Set(params.filter((param) => !kept.includes(param)).map(({ python }) => python));
+    const known: HostNames = (python) => (left.has(python) ? undefined : names(python));
     const imported = [...this.#imports].sort().join(", ");
     const lines = [
       `import { ${imported} } from "tilescript";`,
       ...[...this.#variables.values()].map(
-        (variable) =>
-          `\nconst ${variable.name} = tl.dtype("${variable.name}", [${variable.members.map((each) => `tl.${each}`).join(", ")}]);`,
+        ({ name, members }) =>
+          `\nconst ${name} = tl.dtype("${name}", [${members.map((each) => `tl.${each}`).join(", ")}]);`,
       ),
-      ...helpers.flatMap((helper) => ["", helper]),
+      ...this.#order.flatMap((key) => ["", this.#helpers.get(key)!.text]),
       "",
       ...this.#todos.map(({ text, line }) => `// TODO(import): ${text} (line ${line})`),
       `export const ${variable} = kernel("${kernelName}", {`,
       ...(doc === undefined ? [] : [`doc: ${JSON.stringify(doc)},`]),
       `params: {`,
-      ...declared.map((param) => `${param.name}: ${param.text},`),
+      ...kept.map((param) => `${param.name}: ${param.text},`),
       `},`,
-      `// TODO(import): how many programs the kernel has`,
-      `grid: () => [1],`,
-      ...(config.length > 0 ? [`config: { ${config.join(", ")} },`] : []),
-      `}, ({ ${declared.map(({ name: own, local }) => (own === local ? own : `${own}: ${local}`)).join(", ")} }) => {`,
+      ...hostLines(kept, this.#tree, known),
+      `}, ({ ${kept.map(({ name: own, local }) => (own === local ? own : `${own}: ${local}`)).join(", ")} }) => {`,
       ...scope.lines,
       `});`,
     ];
     return {
       text: lines.join("\n"),
       name: kernelName,
-      parameters: Object.fromEntries(this.#names),
+      parameters: Object.fromEntries(kept.map((param) => [param.python, param.name])),
       todos: this.#todos,
-      fixed: this.#fixed,
+      fixed: [...fixed, ...left],
     };
-  }
-
-  /** TileScript takes a flag that nothing uses for one that JavaScript decided. */
-  #isNeeded({ name, local, text }: Declared, { lines }: FunctionScope): boolean {
-    if (!/^constexpr\.(bool|string)/.test(text) || lines.some((line) => new RegExp(`\\b${local}\\b`).test(line)))
-      return true;
-    const [python] = [...this.#names].find(([, own]) => own === name)!;
-    this.#names.delete(python);
-    this.#fixed.push(python);
-    return false;
   }
 
   #body(scope: FunctionScope): void {
@@ -166,95 +159,6 @@ class KernelWriter implements KernelContext {
         error.inside = tree.name;
       }
       throw error;
-    }
-  }
-
-  #declare(scope: FunctionScope): readonly Declared[] {
-    const compared = new Set(
-      this.#kernel.params.map(({ name }) => name).filter((name) => hasNoneTest(this.#kernel.body, name)),
-    );
-    return this.#kernel.params.flatMap((param): readonly Declared[] => {
-      const given = this.#tree.signatures.map((signature) => signature[param.name]!);
-      const present = given.filter((each) => !isNone(each));
-      const [first] = present;
-      const isDType = first?.kind === "constant" && first.value.what === "dtype";
-      const fixed =
-        this.#options.specialise?.has(param.name) === true || (isDType && this.#options.fixedDTypes === true);
-      if (!first || (fixed && first.kind === "constant")) {
-        if (first) this.#fixed.push(param.name);
-        const value = first?.kind === "constant" ? knownValue(first.value) : NONE;
-        scope.bind(param.name, value ?? NONE);
-        return [];
-      }
-      const { name, local } = this.#parameterNames(param.name, first.kind === "pointer", scope);
-      const isOptional = present.length < given.length || (first.kind === "pointer" && compared.has(param.name));
-      const described = this.#described(param, first, present, isOptional);
-      if (!described) {
-        scope.bind(param.name, first.kind === "constant" ? (knownValue(first.value) ?? NONE) : NONE);
-        return [];
-      }
-      if (isOptional && first.kind === "pointer") this.optional.add(local);
-      scope.bind(param.name, isDType ? { kind: "dtype", text: local } : traced(local));
-      this.#names.set(param.name, name);
-      const { text, config } = described;
-      return [{ name, local, text, ...(config !== undefined && { config: `${name}: ${config}` }) }];
-    });
-  }
-
-  /**
-   * Emission adds `_ptr` to a pointer's name, so the name loses it. In the body it stays where the name without it is
-   * another variable's.
-   */
-  #parameterNames(python: string, isPointer: boolean, scope: FunctionScope): { name: string; local: string } {
-    const names = this.#kernel.params.map(({ name }) => name);
-    const base = python.replace(/^_+(?=[a-zA-Z])/, "");
-    const short = base.replace(/_ptr$/, "");
-    if (isPointer && short !== "" && short !== base && !names.includes(short)) {
-      const isTaken = writes(this.#kernel.body).includes(short);
-      const local = scope.fresh(isTaken ? base : short);
-      return { name: isTaken ? authorName(short) : local, local };
-    }
-    // A constant that has the name of a launch option would be taken for one.
-    const local = scope.fresh(LAUNCH_NAMES.has(base) ? base.toUpperCase() : base);
-    return { name: local, local };
-  }
-
-  #described(
-    param: ParameterTree,
-    first: GivenArgument,
-    all: readonly GivenArgument[],
-    isOptional: boolean,
-  ): Omit<Declared, "name" | "local"> | undefined {
-    if (first.kind !== "constant") {
-      this.#imports.add(first.kind);
-      const optional = isOptional && first.kind === "pointer" ? ".optional()" : "";
-      const element = elementText(all.flatMap((each) => (each.kind === "constant" ? [] : [dtypeName(each.dtype)])));
-      const dtype = first.kind === "pointer" ? this.dtype(element) : `tl.${dtypeName(first.dtype)}`;
-      return { text: `${first.kind}(${dtype})${optional}` };
-    }
-    this.#imports.add("constexpr");
-    const value = knownValue(first.value);
-    switch (value?.kind) {
-      case "truth":
-        return { text: "constexpr.bool()", config: value.text };
-      case "number": {
-        const isSize = !value.isFloat && Number(value.value) > 0;
-        return {
-          text: value.isFloat ? "constexpr.float()" : isSize ? "constexpr()" : "constexpr.int()",
-          config: value.text,
-        };
-      }
-      case "string": {
-        const choices = new Set([...all.flatMap(textOf), ...stringsIn(this.#kernel.body, param.name)]);
-        return { text: `constexpr.string(${JSON.stringify([...choices])})`, config: value.text };
-      }
-      case undefined:
-        throw new NotImported(`${param.name}, a constant of a kind that TileScript has not`, { line: 1 });
-      case "dtype":
-        return { text: `constexpr.dtype([${value.text}], { default: ${value.text} })` };
-      default:
-        this.todo(`${param.name} is fixed to its value in the traced calls`, 1);
-        return undefined;
     }
   }
 
@@ -280,7 +184,7 @@ class KernelWriter implements KernelContext {
     this.#located(tree, () => statements(tree.body, new Set(), { scope, kernel: this }));
     const options = tree.noinline ? ", { noinline: true }" : "";
     this.#helpers.get(key)!.text =
-      `const ${name} = tl.fn((${params.join(", ")}): any => {\n${scope.lines.join("\n")}\n}${options});`;
+      `${docComment(tree.doc)}const ${name} = tl.fn((${params.join(", ")}): any => {\n${scope.lines.join("\n")}\n}${options});`;
     this.#order.push(key);
     return { name, args: passed };
   }
@@ -293,13 +197,16 @@ class KernelWriter implements KernelContext {
   }
 }
 
-const isNone = (given: GivenArgument): boolean =>
-  given.kind === "constant" && given.value.what === "constant" && given.value.of === "NoneType";
+/** Emission wraps the lines of a paragraph again. */
+function docComment(doc: string | undefined): string {
+  if (doc === undefined) return "";
+  const paragraphs = doc.replaceAll("*/", "* /").split(/\n\s*\n/);
+  return `/** ${paragraphs.map((each) => each.replaceAll(/\s+/g, " ").trim()).join("\n *\n * ")} */\n`;
+}
 
-const textOf = (given: GivenArgument): readonly string[] =>
-  given.kind === "constant" && given.value.what === "constant" && typeof given.value.value === "string"
-    ? [given.value.value]
-    : [];
+/** TileScript takes a flag that nothing uses for one that JavaScript decided. */
+const isNeeded = ({ local, kind }: DeclaredParam, { lines }: FunctionScope): boolean =>
+  (kind !== "bool" && kind !== "string") || lines.some((line) => new RegExp(`\\b${local}\\b`).test(line));
 
 const isTraced = (value: Value): boolean =>
   value.kind === "traced" || (value.kind === "list" && value.items.some(isTraced));
@@ -322,38 +229,4 @@ function formal(name: string, value: Value, scope: FunctionScope): readonly [str
 function knownDefault(param: ParameterTree | undefined): Value | undefined {
   const known: Known | undefined = param?.default;
   return known && knownValue(known);
-}
-
-/** Whether a function asks if a parameter is None. */
-function hasNoneTest(body: unknown, name: string): boolean {
-  if (typeof body !== "object" || body === null) return false;
-  if (Array.isArray(body)) return body.some((each) => hasNoneTest(each, name));
-  const node = body as Readonly<Record<string, unknown>>;
-  if (node["kind"] === "Compare") {
-    const { left, comparators } = node as {
-      left: { kind: string; id?: string };
-      comparators: readonly { kind: string; of?: string }[];
-    };
-    if (left.kind === "Name" && left.id === name && comparators.some(({ of }) => of === "NoneType")) return true;
-  }
-  return Object.entries(node).some(([key, value]) => key !== "types" && key !== "bound" && hasNoneTest(value, name));
-}
-
-/** The strings that a parameter is compared with. */
-function stringsIn(body: unknown, name: string): readonly string[] {
-  if (typeof body !== "object" || body === null) return [];
-  if (Array.isArray(body)) return body.flatMap((each) => stringsIn(each, name));
-  const node = body as Readonly<Record<string, unknown>>;
-  const own =
-    node["kind"] === "Compare" && reads(node).has(name)
-      ? (node["comparators"] as readonly { kind: string; of?: string; value?: unknown }[]).flatMap(({ of, value }) =>
-          of === "str" ? [String(value)] : [],
-        )
-      : [];
-  return [
-    ...own,
-    ...Object.entries(node).flatMap(([key, value]) =>
-      key === "types" || key === "bound" ? [] : stringsIn(value, name),
-    ),
-  ];
 }

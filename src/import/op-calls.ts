@@ -2,7 +2,7 @@
 import type { Op } from "../ir/op.js";
 import { snakeCase } from "../codegen/names/names.js";
 import { table } from "../ops/table.js";
-import { adaptations, numbersTyped } from "./adaptations.js";
+import { adapted } from "./adaptations.js";
 import type { Context } from "./context.js";
 import type { Call, Expression } from "./tree.js";
 import { traced, type Value } from "./value.js";
@@ -46,12 +46,11 @@ export function operation(name: string, bound: Readonly<Record<string, Bound>>, 
   const op = ops.get(ALIASES[name] ?? name);
   if (!op) return context.scope.refuse(`${name}, which TileScript has not`, node);
   const given = arranged(op, bound, node);
-  const isLibdevice = name.startsWith("libdevice.");
-  const adapt = isLibdevice ? numbersTyped : adaptations[op.name];
-  const changed = adapt?.(given, node, context);
+  const changed = adapted(given, node, context);
   if (changed) return changed;
   const [other] = Object.entries(given.others).flatMap(([option, value]) => (value ? [option] : []));
   if (other !== undefined) return context.scope.refuse(`${name} with ${other}`, node);
+  const isLibdevice = name.startsWith("libdevice.");
   if (isLibdevice) context.kernel.imports("libdevice");
   const isAboutTarget = name.startsWith("tl.target_info.");
   return written(isLibdevice ? camelCase(name) : `tl.${isAboutTarget ? "targetInfo." : ""}${op.name}`, given);

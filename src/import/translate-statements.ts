@@ -238,14 +238,15 @@ export function makeState(names: readonly string[], context: Context): void {
   for (const name of names) {
     const variable = scope.variable(name);
     if (!variable || variable.isState) continue;
-    const { value } = variable;
+    const { value, under } = variable;
     if (value.kind !== "traced" && value.kind !== "number" && value.kind !== "truth")
       return scope.refuse(
         `${name}, which a loop or branch changes, is ${value.kind === "none" ? "None" : `a ${value.kind}`}`,
       );
     const strong = value.kind === "traced" ? value : held(value, undefined).strong;
     const text = scope.fresh(name);
-    scope.emit(`const ${text} = tl.mut(${strong.text});`);
-    scope.bind(name, traced(text), true);
+    const made = `tl.mut(${strong.text})`;
+    scope.emit(`const ${text} = ${under === undefined ? made : `tl.when(${under}, () => ${made}).value`};`);
+    scope.bind(name, traced(text), true, under);
   }
 }

@@ -162,8 +162,51 @@ export function forCalls(functions: readonly FunctionTree[], calls: ReadonlySet<
   ) as readonly FunctionTree[];
 }
 
+/** What the host computes before a launch, over the kernel's parameters; the names of `op` are those of methods. */
+export type HostTree =
+  | { readonly value: number | boolean }
+  | { readonly param: string }
+  | { readonly op: string; readonly of: readonly HostTree[] };
+
+/** Launch options, as Triton names them. */
+export type LaunchOptionValues = Readonly<Record<string, number>>;
+
+/** The decorators of a kernel. */
+export interface Tuning {
+  readonly autotune?: {
+    readonly key: readonly string[];
+    readonly configs: readonly {
+      readonly values: Readonly<Record<string, number | boolean | string>>;
+      readonly options: LaunchOptionValues;
+    }[];
+    readonly resetToZero: readonly string[];
+    readonly restoreValue: readonly string[];
+  };
+  /** By the constexpr that each computes; as Python where it is no arithmetic of the arguments. */
+  readonly heuristics: Readonly<Record<string, HostTree | { readonly text: string }>>;
+  readonly doNotSpecialize: readonly string[];
+}
+
+/** What a script decides where it launches a kernel; expressions gave what was noted at every launch. */
+export interface NotedLaunch {
+  readonly options: LaunchOptionValues;
+  /** The numbers of programs of the first launches. */
+  readonly grids: readonly (readonly number[])[];
+  /** The file and the line of the launch. */
+  readonly place?: string;
+  readonly grid?: readonly HostTree[];
+  readonly gridText?: string;
+  /** Constants that are computed from other arguments. */
+  readonly computed: Readonly<Record<string, HostTree>>;
+  /** What is written for constants that nothing here computes. */
+  readonly passed: Readonly<Record<string, string>>;
+}
+
 /** A kernel, its helper functions by the numbers that calls have, and how it is called. */
 export interface KernelTree {
   readonly functions: readonly FunctionTree[];
   readonly signatures: readonly GivenSignature[];
+  readonly tuning: Tuning;
+  /** Absent where the types of a call were given instead. */
+  readonly launch?: NotedLaunch;
 }

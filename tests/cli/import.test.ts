@@ -41,7 +41,11 @@ def scale_kernel(x_ptr, y_ptr, n, factor, BLOCK: tl.constexpr):
 `;
 const TYPES = "x_ptr:*fp32,y_ptr:*fp32,n:i32,factor:fp32,BLOCK=64";
 
-async function run(name: string, python: string, ...args: readonly string[]): Promise<Ran & { readonly file: string }> {
+async function run(
+  name: string,
+  python: string | Buffer,
+  ...args: readonly string[]
+): Promise<Ran & { readonly file: string }> {
   const file = join(folder, name);
   await writeFile(file, python);
   let [out, err] = ["", ""];
@@ -123,8 +127,16 @@ describe("mistakes of the command line", () => {
 });
 
 describe("a file that", () => {
-  const cases: readonly (readonly [string, string, RegExp])[] = [
+  const cases: readonly (readonly [string, string | Buffer, RegExp])[] = [
     ["is no Python", "def (:\n", /the file is no Python: line 1/],
+    ["is not UTF-8", Buffer.from("x = '\xe9'\n", "latin1"), /the file is no Python: .*codec can't decode/],
+    ["has null bytes", "x = 1\0\n", /null bytes/],
+    ["is nested too deeply", `x = ${"(".repeat(5000)}${")".repeat(5000)}\n`, /the file is no Python: .*nested/],
+    [
+      "makes kernels for the interpreter",
+      `import os\nos.environ["TRITON_INTERPRET"] = "1"\n${SCALE}`,
+      /the file has no kernel; it sets TRITON_INTERPRET/,
+    ],
     ["needs a missing module", `import no_such_module_of_anyone\n${SCALE}`, /can't be imported: No module named/],
     ["ends the process", `import sys\nsys.exit(3)\n${SCALE}`, /ends the process when it is imported/],
     ["ends without Python's clean-up", `import os\nos._exit(7)\n${SCALE}`, /ended with exit code 7/],
@@ -143,11 +155,86 @@ describe("a file that", () => {
   it.each([
     ["prints", `print("noise" * 1000)\n${SCALE}`],
     ["forks", `import os\nos.fork()\n${SCALE}`],
+    ["leaves threads", `import threading, time\nthreading.Thread(target=time.sleep, args=(1000,)).start()\n${SCALE}`],
+    ["changes the process", `import os, sys\nos.chdir("/")\nos.environ.clear()\nsys.path.clear()\n${SCALE}`],
+    ["closes its output", `import os\nos.close(1)\nos.close(2)\n${SCALE}`],
     ["leaves a child", `import subprocess\nsubprocess.Popen(["sleep", "1000"])\n${SCALE}`],
   ])("%s is imported all the same", async (name, python) => {
     const ran = await run(`${name}.py`.replaceAll(" ", "_"), python, "--types", TYPES, "--json");
     expect((JSON.parse(ran.out) as ImportReport).kernels).toMatchObject([{ kernel: "scale_kernel", status: "equal" }]);
   });
+});
+
+it("should end what a file starts in a session of its own", async () => {
+  const started = join(folder, "started");
+  const python = `import subprocess
+subprocess.Popen(["setsid", "-f", "sh", "-c", "echo $$ > ${started}; exec sleep 1000"]).wait()
+${SCALE}`;
+  const ran = await run("daemon.py", python, "--types", TYPES, "--json");
+  expect(ran.code).toBe(0);
+  const pid = Number(await readFile(started, "utf8"));
+  expect(() => process.kill(pid, 0)).toThrow("ESRCH");
+});
+
+it("should import a file of a package whose other files need what is missing", async () => {
+  const inner = join(folder, "package", "ops");
+  await mkdir(inner, { recursive: true });
+  await writeFile(join(folder, "package", "__init__.py"), "import no_such_module_of_anyone\n");
+  await writeFile(join(inner, "__init__.py"), "");
+  await writeFile(
+    join(inner, "sizes.py"),
+    "import triton.language as tl\nfrom package.ops import names\nFACTOR = tl.constexpr(2)\n",
+  );
+  await writeFile(join(inner, "names.py"), "");
+  const python = `from .sizes import FACTOR\n${SCALE.replace("x * factor", "x * factor * FACTOR")}`;
+  const ran = await run("package/ops/scale.py", python, "--types", TYPES, "--json");
+  expect((JSON.parse(ran.out) as ImportReport).kernels).toMatchObject([{ kernel: "scale_kernel", status: "equal" }]);
+});
+
+it("should write what a script decides: grid, configs, heuristics and constants", async () => {
+  const script = join(folder, "launch.py");
+  await writeFile(
+    script,
+    `import torch, triton
+from tuned import rows_kernel, tuned_kernel
+def rows(x):
+    m, n = x.shape
+    rows_kernel[(m,)](x, n, x.stride(0), BLOCK=triton.next_power_of_2(n), num_warps=8)
+def tuned(x):
+    n = x.numel()
+    grid = lambda meta: (triton.cdiv(n, meta["BLOCK"]), 2)
+    tuned_kernel[grid](x, n)
+for n in (100, 300):
+    rows(torch.ones(5, n, device="cuda"))
+    tuned(torch.ones(n, device="cuda"))
+`,
+  );
+  const python = `${HEAD}
+@triton.jit
+def rows_kernel(x_ptr, n, stride, BLOCK: tl.constexpr):
+    cols = tl.arange(0, BLOCK)
+    at = x_ptr + tl.program_id(0) * stride + cols
+    tl.store(at, tl.load(at, mask=cols < n) * 2, mask=cols < n)
+
+@triton.autotune(configs=[triton.Config({"BLOCK": 64}, num_warps=2), triton.Config({"BLOCK": 128})], key=["n"])
+@triton.heuristics({"EVEN": lambda args: args["n"] % args["BLOCK"] == 0})
+@triton.jit
+def tuned_kernel(x_ptr, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
+    cols = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    if EVEN:
+        tl.store(x_ptr + cols, tl.load(x_ptr + cols) * 2)
+    else:
+        tl.store(x_ptr + cols, tl.load(x_ptr + cols, mask=cols < n) * 2, mask=cols < n)
+`;
+  const ran = await run("tuned.py", python, "--call", script, "--json");
+  const [rows, tuned] = (JSON.parse(ran.out) as ImportReport).kernels;
+  expect([rows, tuned]).toMatchObject([{ status: "equal" }, { status: "equal" }]);
+  expect(rows!.text).toContain("BLOCK: constexpr.launch(({ n }) => tl.nextPowerOf2(n)),");
+  expect(rows!.text).toContain("config: { numWarps: 8 },");
+  expect(rows!.text).toContain("TODO(import): how many programs the kernel has, such as [5]; the script has (m,)");
+  expect(tuned!.text).toContain("grid: ({ n, BLOCK }) => [tl.cdiv(n, BLOCK), 2],");
+  expect(tuned!.text).toContain("heuristics: {\n      EVEN: ({ n, BLOCK }) => n.mod(BLOCK).eq(0),");
+  expect(tuned!.text).toContain("configs: [{ BLOCK: 64, numWarps: 2 }, { BLOCK: 128 }],");
 });
 
 it("should refuse a folder as a file", async () => {

@@ -39,9 +39,14 @@ export class PointedInto {
   /** The author's name of the tensor, if the statement makes pointers. */
   nameOf({ operands: [from], results: [to] }: OpStatement): string | undefined {
     if (!isValue(from) || to?.type.kind !== "pointer") return undefined;
-    const tensor = this.#known.get(from) ?? from.parameter?.replace(/\.ptr$/, "");
+    const tensor = this.of(from);
     if (tensor !== undefined) this.#known.set(to, tensor);
     return tensor;
+  }
+
+  /** The author's name of the tensor that a pointer points into, once the statements that made it were seen. */
+  of(pointer: Value): string | undefined {
+    return this.#known.get(pointer) ?? pointer.parameter?.replace(/\.ptr$/, "");
   }
 }
 

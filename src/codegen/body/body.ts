@@ -177,6 +177,9 @@ class BodyEmitter {
     if (staysWeak(statement, this.#strength)) this.#weak.add(result);
     const reads = new Set(this.#waiting.reads);
     if (effect === "read") reads.add(MEMORY);
+    // What is said about a variable is no second one.
+    if (statement.op.spelling.form === "same" && isFree(expression))
+      return this.#waiting.put(result, { expression, reads, hint: statement.op.name }, statement.at);
     this.#bind(
       result,
       expression,

@@ -14,8 +14,9 @@ import {
 import { LaunchFacts } from "../../analysis/launch-facts.js";
 import { nonNegativeValues } from "../../analysis/signs.js";
 import type { SourceIndex } from "../../ir/source.js";
-import { argumentsOf, blocksOf, bodiesOf } from "../../ir/walk.js";
+import { argumentsOf, blocksOf, bodiesOf, walkAll } from "../../ir/walk.js";
 import { decorators } from "../wrapper/autotune.js";
+import { PointedInto } from "../body/body-rules.js";
 import { emitBody } from "../body/body.js";
 import { emitHelpers } from "../body/functions.js";
 import { hostInputs } from "../body/host-expressions.js";
@@ -89,11 +90,28 @@ function dtypeExpression(ir: KernelIR, names: KernelNames, elem: Elem): Expressi
   const present = tensors.filter((param) => !param.optional);
   const holder = present.find((param) => param.role !== "in") ?? present[0] ?? tensors[0];
   if (!holder) {
-    // Raw pointers alone have the variable; results are mostly behind the last.
+    // Raw pointers alone have the variable: as of tensors, the first that is written, or the last.
     const pointers = paramsOf(ir, "pointer").filter(({ dtype }) => nameOf(dtype) === elem.name);
-    return py.dotted(`${names.parameters.get(pointers.at(-1)!.value)!}.dtype.element_ty`);
+    const written = writtenThrough(ir);
+    const pointer = pointers.find(({ name }) => written.has(name)) ?? pointers.at(-1)!;
+    return py.dotted(`${names.parameters.get(pointer.value)!}.dtype.element_ty`);
   }
   return py.dotted(`${names.parameters.get(holder.pointer)!}.dtype${holder.block ? "" : ".element_ty"}`);
+}
+
+/** The names of pointers that the kernel itself is seen to write through. */
+function writtenThrough(ir: KernelIR): ReadonlySet<string> {
+  const [into, found] = [new PointedInto(), new Set<string>()];
+  walkAll(ir, (statement) => {
+    if (statement.kind !== "op") return;
+    into.nameOf(statement);
+    const { address } = statement.op.proof.reaches ?? {};
+    const [to] = statement.operands;
+    const isWrite = statement.op.effect === "write" || statement.op.effect === "atomic";
+    const name = isWrite && address !== undefined && isValue(to) ? into.of(to) : undefined;
+    if (name !== undefined) found.add(name);
+  });
+  return found;
 }
 
 const nameOf = (elem: Elem): string => (typeof elem === "string" ? elem : elem.name);

@@ -38,12 +38,17 @@ export async function importKernel(read: ReadKernel, tools: ImportTools): Promis
   const { specialise } = tools;
   const options: TextOptions = specialise ? { specialise, decides: specialise.size === 0 } : {};
   const calls = alike(read.calls, specialise);
-  const imported = await attempt(only(read, calls, options), tools, options);
-  if (isEqual(imported)) return { ...imported, ...share(calls, read) };
   // A kernel may ask for the dtype of a pointer and name the same dtype elsewhere: then one dtype is all it serves.
   const first = calls.filter((call) => sameTypes(call, calls[0]!));
-  const fixed = await attempt(only(read, first, options), tools, { ...options, fixedDTypes: true });
-  return { ...fixed, ...share(first, read) };
+  const serve = async (served: readonly ReadCall[], way: TextOptions): Promise<ImportedKernel> => ({
+    ...(await attempt(only(read, served, way), tools, way)),
+    ...share(served, read),
+  });
+  let imported = await serve(calls, options);
+  // Tiles may have sizes that only single launches know.
+  const isComputed = Object.keys(read.launch?.computed ?? {}).length > 0;
+  if (!isEqual(imported) && isComputed) imported = await serve(calls, { ...options, pinned: true });
+  return isEqual(imported) ? imported : serve(first, { ...options, pinned: true, fixedDTypes: true });
 }
 
 /** The kernel as these calls have it. Where conditions are decided, what other calls would do does not count. */
@@ -89,10 +94,11 @@ export const isEqual = ({ status }: Pick<ImportedKernel, "status">): boolean =>
 type Read = Exclude<ReadKernel, { readonly refused: string }>;
 
 async function attempt(read: Read, tools: ImportTools, options: TextOptions): Promise<ImportedKernel> {
-  const { name: kernel, line, functions, calls } = read;
+  const { name: kernel, line, functions, calls, tuning, launch } = read;
+  const signatures = calls.map((call) => call.arguments);
   let written: KernelText;
   try {
-    written = await kernelText({ functions, signatures: calls.map((call) => call.arguments) }, options);
+    written = await kernelText({ functions, signatures, tuning, ...(launch && { launch }) }, options);
   } catch (error) {
     if (!(error instanceof NotImported)) throw error;
     return { kernel, status: "not imported", reason: error.message, line: error.line ?? line };

@@ -3,7 +3,7 @@
  * is the other side. A change of either raises `PROTOCOL_VERSION` in both.
  */
 import type { Layout, SpecialValue, Tolerance } from "../../contract/compiled.js";
-import type { FunctionTree, GivenSignature } from "../../import/tree.js";
+import type { FunctionTree, GivenSignature, NotedLaunch, Tuning } from "../../import/tree.js";
 import type { Resources, Target } from "../system/gpu-targets.js";
 
 export const PROTOCOL_VERSION = 9;
@@ -165,7 +165,12 @@ export interface ReadCall {
 export type ReadKernel = { readonly name: string; readonly line: number } & (
   | { readonly refused: string }
   /** The kernel's own tree is the first. */
-  | { readonly functions: readonly FunctionTree[]; readonly calls: readonly ReadCall[] }
+  | {
+      readonly functions: readonly FunctionTree[];
+      readonly calls: readonly ReadCall[];
+      readonly tuning: Tuning;
+      readonly launch?: NotedLaunch;
+    }
 );
 
 export interface ImportResult {

@@ -392,16 +392,15 @@ def add_layer_norm_gradients_kernel(
     dw_sum = tl.zeros([BLOCK_N], dtype=tl.float32)
     db_sum = tl.zeros([BLOCK_N], dtype=tl.float32)
     for m in tl.range(group, M, GROUPS, num_stages=3):
-        row = m
         gradient = tl.load(
-            dy_ptr + row * stride_dy_m + cols * stride_dy_n, mask=mask, other=0.0
+            dy_ptr + m * stride_dy_m + cols * stride_dy_n, mask=mask, other=0.0
         ).to(tl.float32)
-        scale = tl.load(rstd_ptr + row * stride_rstd_m)
+        scale = tl.load(rstd_ptr + m * stride_rstd_m)
         normalized = (
             tl.load(
-                sum_ptr + row * stride_sum_m + cols * stride_sum_n, mask=mask, other=0.0
+                sum_ptr + m * stride_sum_m + cols * stride_sum_n, mask=mask, other=0.0
             ).to(tl.float32)
-            - tl.load(mean_ptr + row * stride_mean_m)
+            - tl.load(mean_ptr + m * stride_mean_m)
         ) * scale
         weighted = gradient * w
         # What the norm takes away: the shares of the gradient that lie along x and
@@ -409,11 +408,11 @@ def add_layer_norm_gradients_kernel(
         along_x = tl.sum(weighted * normalized, axis=0) / tl.cast(N, tl.float32)
         along_one = tl.sum(weighted, axis=0) / tl.cast(N, tl.float32)
         past = tl.load(
-            dsum_ptr + row * stride_dsum_m + cols * stride_dsum_n, mask=mask, other=0.0
+            dsum_ptr + m * stride_dsum_m + cols * stride_dsum_n, mask=mask, other=0.0
         ).to(tl.float32)
         through = (weighted - normalized * along_x - along_one) * scale
         tl.store(
-            dx_ptr + row * stride_dx_m + cols * stride_dx_n,
+            dx_ptr + m * stride_dx_m + cols * stride_dx_n,
             (through + past).to(dx_ptr.dtype.element_ty),
             mask=mask,
         )

@@ -320,14 +320,13 @@ def add_rms_norm_gradients_kernel(
     )
     dw_sum = tl.zeros([BLOCK_N], dtype=tl.float32)
     for m in tl.range(group, M, GROUPS, num_stages=3):
-        row = m
         gradient = tl.load(
-            dy_ptr + row * stride_dy_m + cols * stride_dy_n, mask=mask, other=0.0
+            dy_ptr + m * stride_dy_m + cols * stride_dy_n, mask=mask, other=0.0
         ).to(tl.float32)
-        scale = tl.load(rstd_ptr + row * stride_rstd_m)
+        scale = tl.load(rstd_ptr + m * stride_rstd_m)
         normalized = (
             tl.load(
-                sum_ptr + row * stride_sum_m + cols * stride_sum_n, mask=mask, other=0.0
+                sum_ptr + m * stride_sum_m + cols * stride_sum_n, mask=mask, other=0.0
             ).to(tl.float32)
             * scale
         )
@@ -335,10 +334,10 @@ def add_rms_norm_gradients_kernel(
         # What the norm takes away: the share of the gradient that lies along x.
         along_x = tl.sum(weighted * normalized, axis=0) / tl.cast(N, tl.float32)
         past = tl.load(
-            dsum_ptr + row * stride_dsum_m + cols * stride_dsum_n, mask=mask, other=0.0
+            dsum_ptr + m * stride_dsum_m + cols * stride_dsum_n, mask=mask, other=0.0
         ).to(tl.float32)
         tl.store(
-            dx_ptr + row * stride_dx_m + cols * stride_dx_n,
+            dx_ptr + m * stride_dx_m + cols * stride_dx_n,
             ((weighted - normalized * along_x) * scale + past).to(
                 dx_ptr.dtype.element_ty
             ),

@@ -62,8 +62,7 @@ def grouped_gemm_kernel(
     next_ = tl.program_id(0)
     start = tl.full([], 0, dtype=tl.int32)
     for g in range(GROUPS):
-        group = g
-        end = tl.load(ends_ptr + group)
+        end = tl.load(ends_ptr + g)
         rows = end - start
         tiles = tl.cdiv(rows, BLOCK_M) * tiles_n
         for tile in range(next_, tiles, PROGRAMS):
@@ -78,9 +77,7 @@ def grouped_gemm_kernel(
             rk = tl.arange(0, BLOCK_K)
             a_ptrs = a_ptr + (am[:, None] * stride_a_total + rk[None, :] * stride_ak)
             b_ptrs = b_ptr + (
-                group * stride_b_groups
-                + rk[:, None] * stride_bk
-                + bn[None, :] * stride_bn
+                g * stride_b_groups + rk[:, None] * stride_bk + bn[None, :] * stride_bn
             )
             for k in range(0, K, BLOCK_K):
                 x = tl.load(a_ptrs, mask=rk[None, :] < K - k, other=0.0)

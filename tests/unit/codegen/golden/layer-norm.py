@@ -316,22 +316,21 @@ def layer_norm_gradients_kernel(
     dw_sum = tl.zeros([BLOCK_N], dtype=tl.float32)
     db_sum = tl.zeros([BLOCK_N], dtype=tl.float32)
     for m in tl.range(group, M, GROUPS, num_stages=3):
-        row = m
         gradient = tl.load(
-            dy_ptr + row * stride_dy_m + cols * stride_dy_n, mask=mask, other=0.0
+            dy_ptr + m * stride_dy_m + cols * stride_dy_n, mask=mask, other=0.0
         ).to(tl.float32)
         values = tl.load(
-            x_ptr + row * stride_xm + cols * stride_xn, mask=mask, other=0.0
+            x_ptr + m * stride_xm + cols * stride_xn, mask=mask, other=0.0
         ).to(tl.float32)
-        scale = tl.load(rstd_ptr + row * stride_rstd_m)
-        normalized = (values - tl.load(mean_ptr + row * stride_mean_m)) * scale
+        scale = tl.load(rstd_ptr + m * stride_rstd_m)
+        normalized = (values - tl.load(mean_ptr + m * stride_mean_m)) * scale
         weighted = gradient * w
         # Past the end both gradient and weight are 0.
         along_x = tl.sum(weighted * normalized, axis=0) / tl.cast(N, tl.float32)
         along_one = tl.sum(weighted, axis=0) / tl.cast(N, tl.float32)
         result = (weighted - normalized * along_x - along_one) * scale
         tl.store(
-            dx_ptr + row * stride_dx_m + cols * stride_dx_n,
+            dx_ptr + m * stride_dx_m + cols * stride_dx_n,
             result.to(dx_ptr.dtype.element_ty),
             mask=mask,
         )

@@ -81,12 +81,11 @@ def moe_gemm_kernel(
     if pid_m * BLOCK_M >= tl.load(num_tokens_post_padded_ptr):
         return
 
-    block = pid_m
-    choices = tl.load(sorted_token_ids_ptr + block * BLOCK_M + tl.arange(0, BLOCK_M))
+    choices = tl.load(sorted_token_ids_ptr + pid_m * BLOCK_M + tl.arange(0, BLOCK_M))
     # What a block is filled up with is of token M, which the masks leave out.
     tokens = choices // TOP_K
     slots = choices % TOP_K
-    expert = tl.load(expert_ids_ptr + block * stride_expert_ids_blocks)
+    expert = tl.load(expert_ids_ptr + pid_m * stride_expert_ids_blocks)
     rn = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)
     bn = rn % N
     acc = tl.zeros([BLOCK_M, BLOCK_N], dtype=tl.float32)

@@ -68,9 +68,8 @@ def relative_attention_kernel(
     v_ptrs = v_ptr + (head * (S * HEAD_DIM) + rn[:, None] * HEAD_DIM + rd[None, :])
     for start in range(0, whole, BLOCK_N):
         columns = start + tl.arange(0, BLOCK_N)
-        rn_1 = columns
         products = tl.dot(queries, tl.load(k_ptrs)) * scale
-        distance = last_distance[:, None] - rn_1[None, :]
+        distance = last_distance[:, None] - columns[None, :]
         distances = tl.load(bias_base + distance)
         biased = products + distances.to(tl.float32) * 1.4426950408889634
         new_best = tl.maximum(best, tl.max(biased, axis=1))

@@ -56,12 +56,11 @@ def softmax_long_kernel(
 ):
     step: tl.constexpr = LANES * WIDTH
     for m in range(tl.program_id(0), M, tl.num_programs(0)):
-        row = m
         # Each lane has a maximum and a sum of its own, so that no lane waits for
         # another inside the loop.
         best = tl.full([LANES], float("-inf"), dtype=tl.float32)
         total = tl.zeros([LANES], dtype=tl.float32)
-        x_base = x_ptr + row * stride_xm
+        x_base = x_ptr + m * stride_xm
         for start in tl.range(0, N, step, num_stages=3):
             offsets = start + tl.arange(0, step)
             loaded = tl.load(
@@ -80,7 +79,7 @@ def softmax_long_kernel(
         # Backwards: the end of the row was read last, and is the likeliest to lie in
         # the cache still.
         steps = tl.cdiv(N, step)
-        y_base = y_ptr + row * stride_ym
+        y_base = y_ptr + m * stride_ym
         for i in range(steps):
             cols = (steps - 1 - i) * step + tl.arange(0, step)
             mask = (cols >= 0) & (cols < N)

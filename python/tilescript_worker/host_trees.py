@@ -1,0 +1,175 @@
+"""What the host computes for a launch, such as ``triton.cdiv(n, meta["BLOCK"])``, as a tree over parameters.
+
+A tree is JSON: ``{"op": "cdiv", "of": [{"param": "n"}, {"param": "BLOCK"}]}``, with numbers and truth values as leaves.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+Tree = dict[str, Any]
+# What else an expression may be: a parameter, or a definition to read in its place.
+Leaf = Callable[[ast.expr], Tree | None]
+
+BINARY = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.FloorDiv: "floorDiv", ast.Mod: "mod"}
+COMPARE = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"}
+CALLS = {"cdiv": "cdiv", "next_power_of_2": "nextPowerOf2", "min": "minimum", "max": "maximum"}
+
+VALUES: dict[str, Callable[..., Any]] = {
+    "add": lambda x, y: x + y,
+    "sub": lambda x, y: x - y,
+    "mul": lambda x, y: x * y,
+    "floorDiv": lambda x, y: x // y,
+    "mod": lambda x, y: x % y,
+    "cdiv": lambda x, y: -(x // -y),
+    "nextPowerOf2": lambda x: 1 << math.ceil(math.log2(x)) if x > 1 else 1,
+    "minimum": min,
+    "maximum": max,
+    "eq": lambda x, y: x == y,
+    "ne": lambda x, y: x != y,
+    "lt": lambda x, y: x < y,
+    "le": lambda x, y: x <= y,
+    "gt": lambda x, y: x > y,
+    "ge": lambda x, y: x >= y,
+    "and": lambda x, y: x and y,
+    "or": lambda x, y: x or y,
+    "not": lambda x: not x,
+}
+
+
+def tree_of(node: ast.expr, leaf: Leaf) -> Tree | None:
+    """The tree of an expression, or None if it has a part that is neither arithmetic nor known to ``leaf``."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, bool | int):
+        return {"value": node.value}
+    found = leaf(node)
+    if found is not None:
+        return found
+    if isinstance(node, ast.BinOp) and type(node.op) in BINARY:
+        return _made(BINARY[type(node.op)], [node.left, node.right], leaf)
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in COMPARE:
+        return _made(COMPARE[type(node.ops[0])], [node.left, node.comparators[0]], leaf)
+    if isinstance(node, ast.BoolOp):
+        return _folded("and" if isinstance(node.op, ast.And) else "or", node.values, leaf)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return _made("not", [node.operand], leaf)
+    if isinstance(node, ast.Call) and not node.keywords:
+        name = _called(node.func)
+        if name == "int" and len(node.args) == 1:
+            return tree_of(node.args[0], leaf)
+        if name in ("min", "max"):
+            return _folded(CALLS[name], node.args, leaf)
+        if name in CALLS:
+            return _made(CALLS[name], node.args, leaf)
+    return None
+
+
+def _called(function: ast.expr) -> str:
+    """The last part of a function's name: ``triton.cdiv`` and a bare ``cdiv`` are the same to a reader."""
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""
+
+
+def _made(op: str, parts: Sequence[ast.expr], leaf: Leaf) -> Tree | None:
+    of = [tree_of(part, leaf) for part in parts]
+    if any(each is None for each in of):
+        return None
+    return {"op": op, "of": of}
+
+
+def _folded(op: str, parts: Sequence[ast.expr], leaf: Leaf) -> Tree | None:
+    of = [tree_of(part, leaf) for part in parts]
+    made = of[0] if of else None
+    for each in of[1:]:
+        if made is None or each is None:
+            return None
+        made = {"op": op, "of": [made, each]}
+    return made
+
+
+def value_of(tree: Tree, values: Mapping[str, Any]) -> Any:
+    """What the tree gives for these values of parameters.
+
+    Raises KeyError for a parameter without a value, and what arithmetic raises.
+    """
+    if "value" in tree:
+        return tree["value"]
+    if "param" in tree:
+        return values[tree["param"]]
+    return VALUES[tree["op"]](*(value_of(each, values) for each in tree["of"]))
+
+
+def holds(tree: Tree, cases: Sequence[tuple[Mapping[str, Any], Any]]) -> bool:
+    """Whether the tree gives what each case has."""
+    try:
+        return all(value_of(tree, values) == expected for values, expected in cases)
+    except (KeyError, ArithmeticError, TypeError, ValueError):
+        return False
+
+
+def has_params(tree: Tree) -> bool:
+    return "param" in tree or any(has_params(each) for each in tree.get("of", ()))
+
+
+def of_meta(node: ast.expr, meta: str | None, params: Sequence[str]) -> Tree | None:
+    """``META["BLOCK"]``"""
+    if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name) or node.value.id != meta:
+        return None
+    index = node.slice
+    is_known = isinstance(index, ast.Constant) and index.value in params
+    return {"param": index.value} if is_known else None
+
+
+def source_of(function: Any) -> tuple[str, ast.expr] | None:
+    """The parameter of a function that only gives an expression, and that expression."""
+    code = getattr(function, "__code__", None)
+    if code is None or code.co_argcount != 1:
+        return None
+    try:
+        module = ast.parse("".join(linecache.getlines(code.co_filename)))
+    except (SyntaxError, ValueError):
+        return None
+    found = [node for node in ast.walk(module) if isinstance(node, ast.Lambda | ast.FunctionDef) and _has(node, code)]
+    if not found:
+        return None
+    # The innermost: a lambda may stand inside of another one.
+    node = found[-1]
+    given = given_by(node)
+    return None if given is None else (node.args.args[0].arg, given)
+
+
+def _has(node: ast.Lambda | ast.FunctionDef, code: Any) -> bool:
+    """Whether this is the function: several lambdas may stand in one line."""
+    if isinstance(node, ast.FunctionDef):
+        first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+        return node.name == code.co_name and first == code.co_firstlineno
+    if code.co_name != "<lambda>" or node.lineno != code.co_firstlineno:
+        return False
+    start, end = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
+    known = [(line, column) for line, _, column, _ in code.co_positions() if line is not None and column]
+    return all(start <= each <= end for each in known)
+
+
+def given_by(node: ast.Lambda | ast.FunctionDef) -> ast.expr | None:
+    if isinstance(node, ast.Lambda):
+        return node.body
+    (last, *more) = reversed(node.body)
+    return last.value if isinstance(last, ast.Return) and not more else None
+
+
+def heuristic(function: Any, params: Sequence[str]) -> Tree | None:
+    """The tree of a heuristic, ``lambda args: args["N"] % args["BLOCK"] == 0``."""
+    source = source_of(function)
+    if source is None:
+        return None
+    meta, node = source
+    return tree_of(node, lambda each: of_meta(each, meta, params))
+
+
+def text_of(function: Any) -> str:
+    source = source_of(function)
+    return "a function" if source is None else ast.unparse(source[1])

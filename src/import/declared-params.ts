@@ -1,0 +1,219 @@
+/** A kernel's parameters as the spec declares them. */
+import { LAUNCH_NAMES } from "../codegen/names/launch-names.js";
+import { authorName } from "./author-name.js";
+import type { FunctionScope } from "./function-scope.js";
+import { callback, type HostNames } from "./host-text.js";
+import { reads, writes } from "./liveness.js";
+import type { GivenArgument, KernelTree, ParameterTree } from "./tree.js";
+import { dtypeName, elementText, knownValue, NONE, NotImported, traced, type Value } from "./value.js";
+
+type Kind = "pointer" | "scalar" | "size" | "int" | "bool" | "float" | "string" | "dtype";
+
+export interface DeclaredParam {
+  readonly python: string;
+  /** Its name in the spec. */
+  readonly name: string;
+  /** What the body calls it. */
+  readonly local: string;
+  readonly kind: Kind;
+  /** Its declaration. */
+  readonly text: string;
+  readonly isInteger: boolean;
+  /** A constant's value in the first call, unless a launch computes it. */
+  readonly value?: string;
+  /** Other values that calls pass for a constant. */
+  readonly others: readonly string[];
+  /** Whether callers choose a constant. */
+  readonly isArgument: boolean;
+}
+
+/** What the declarations need of the file that is written. */
+export interface Declaring {
+  readonly tree: KernelTree;
+  readonly scope: FunctionScope;
+  /** Whether this constant is fixed to what the first call gives. */
+  isFixed(name: string, isDType: boolean): boolean;
+  /** No constant is computed at the launch. */
+  readonly pinned: boolean;
+  dtype(element: string): string;
+  /** The dtype variable that a constant binds. */
+  bound(name: string): string | undefined;
+  imports(name: "pointer" | "scalar" | "constexpr"): void;
+  todo(text: string, line: number): void;
+}
+
+export interface Declarations {
+  readonly params: readonly DeclaredParam[];
+  /** Constants that the user asked to fix, by their Python names. */
+  readonly fixed: readonly string[];
+  /** Pointers that a call may leave out, by what the body calls them. */
+  readonly optional: ReadonlySet<string>;
+  /** A parameter as callbacks of the host have it. */
+  readonly names: HostNames;
+}
+
+/** @throws NotImported */
+export function declaredParams(declaring: Declaring): Declarations {
+  const { tree, scope } = declaring;
+  const kernel = tree.functions[0]!;
+  const compared = new Set(kernel.params.map(({ name }) => name).filter((name) => hasNoneTest(kernel.body, name)));
+  const fixed: string[] = [];
+  const optional = new Set<string>();
+  const constants = new Map<string, Value>();
+  const drafts = kernel.params.flatMap((param): readonly Draft[] => {
+    const given = tree.signatures.map((signature) => signature[param.name]!);
+    const present = given.filter((each) => !isNone(each));
+    const [first] = present;
+    const isDType = first?.kind === "constant" && first.value.what === "dtype";
+    const known = first?.kind === "constant" ? knownValue(first.value) : NONE;
+    if (!first || (first.kind === "constant" && declaring.isFixed(param.name, isDType))) {
+      if (first) fixed.push(param.name);
+      scope.bind(param.name, known ?? NONE);
+      constants.set(param.name, known ?? NONE);
+      return [];
+    }
+    const isOptional = present.length < given.length || (first.kind === "pointer" && compared.has(param.name));
+    const described = describe(param, first, present, isOptional, declaring);
+    if (!described) {
+      scope.bind(param.name, known ?? NONE);
+      constants.set(param.name, known ?? NONE);
+      return [];
+    }
+    const { name, local } = parameterNames(param.name, first.kind === "pointer", declaring);
+    if (isOptional && first.kind === "pointer") optional.add(local);
+    scope.bind(param.name, isDType ? { kind: "dtype", text: local } : traced(local));
+    const values = [...new Set(present.flatMap(valueText))];
+    return [{ python: param.name, name, local, ...described, others: values.slice(1) }];
+  });
+  const names: HostNames = (python) => {
+    const draft = drafts.find((each) => each.python === python);
+    if (draft) return draft.kind === "pointer" ? undefined : { name: draft.name };
+    const value = constants.get(python);
+    if (value?.kind === "number") return { value: Number(value.value) };
+    return value?.kind === "truth" ? { value: value.value } : undefined;
+  };
+  return { params: drafts.map((draft) => completed(draft, declaring, names)), fixed, optional, names };
+}
+
+type Described = Pick<DeclaredParam, "kind" | "text" | "isInteger" | "value">;
+type Draft = Described & Pick<DeclaredParam, "python" | "name" | "local" | "others">;
+
+/** A constant that the script computes is computed at each launch; one that only callers know is an argument. */
+function completed(draft: Draft, { tree, pinned }: Declaring, names: HostNames): DeclaredParam {
+  const { value, ...rest } = draft;
+  const isNumber = draft.kind === "size" || draft.kind === "int";
+  const computed = pinned || !isNumber ? undefined : tree.launch?.computed[draft.python];
+  const text = computed && callback([computed], names, ([each]) => each!);
+  if (text !== undefined) return { ...rest, text: `constexpr.launch(${text})`, isArgument: false };
+  const isChoice = draft.kind === "bool" || draft.kind === "float" || draft.kind === "string" || draft.kind === "int";
+  return { ...rest, ...(value !== undefined && { value }), isArgument: isChoice && draft.others.length > 0 };
+}
+
+/**
+ * Emission adds `_ptr` to a pointer's name, so the name loses it. In the body it stays where the name without it is
+ * another variable's.
+ */
+function parameterNames(
+  python: string,
+  isPointer: boolean,
+  { tree, scope }: Declaring,
+): { readonly name: string; readonly local: string } {
+  const kernel = tree.functions[0]!;
+  const base = python.replace(/^_+(?=[a-zA-Z])/, "");
+  const short = base.replace(/_ptr$/, "");
+  if (isPointer && short !== "" && short !== base && !kernel.params.some(({ name }) => name === short)) {
+    const isTaken = writes(kernel.body).includes(short);
+    const local = scope.fresh(isTaken ? base : short);
+    return { name: isTaken ? authorName(short) : local, local };
+  }
+  // A constant that has the name of a launch option would be taken for one.
+  const local = scope.fresh(LAUNCH_NAMES.has(base) ? base.toUpperCase() : base);
+  return { name: local, local };
+}
+
+/** Undefined for a constant that the text has in the places where it is used. */
+function describe(
+  param: ParameterTree,
+  first: GivenArgument,
+  all: readonly GivenArgument[],
+  isOptional: boolean,
+  { tree, dtype, bound, imports, todo }: Declaring,
+): Described | undefined {
+  if (first.kind !== "constant") {
+    imports(first.kind);
+    const optional = isOptional && first.kind === "pointer" ? ".optional()" : "";
+    const element = elementText(all.flatMap((each) => (each.kind === "constant" ? [] : [dtypeName(each.dtype)])));
+    const text = first.kind === "pointer" ? dtype(element) : `tl.${dtypeName(first.dtype)}`;
+    return { kind: first.kind, text: `${first.kind}(${text})${optional}`, isInteger: /^[iu]\d/.test(first.dtype) };
+  }
+  imports("constexpr");
+  const value = knownValue(first.value);
+  switch (value?.kind) {
+    case "truth":
+      return { kind: "bool", text: "constexpr.bool()", value: value.text, isInteger: false };
+    case "number": {
+      const kind = value.isFloat ? "float" : Number(value.value) > 0 ? "size" : "int";
+      const text = kind === "size" ? "constexpr()" : `constexpr.${kind}()`;
+      return { kind, text, value: value.text, isInteger: !value.isFloat };
+    }
+    case "string": {
+      const choices = new Set([...all.flatMap(stringOf), ...stringsIn(tree.functions[0]!.body, param.name)]);
+      const text = `constexpr.string(${JSON.stringify([...choices])})`;
+      return { kind: "string", text, value: value.text, isInteger: false };
+    }
+    case undefined:
+      throw new NotImported(`${param.name}, a constant of a kind that TileScript has not`, { line: 1 });
+    case "dtype":
+      return {
+        kind: "dtype",
+        text: `constexpr.dtype(${bound(param.name) ?? `[${value.text}]`}, { default: ${value.text} })`,
+        isInteger: false,
+      };
+    default:
+      todo(`${param.name} is fixed to its value in the traced calls`, 1);
+      return undefined;
+  }
+}
+
+const isNone = (given: GivenArgument): boolean =>
+  given.kind === "constant" && given.value.what === "constant" && given.value.of === "NoneType";
+
+const valueText = (given: GivenArgument): readonly string[] =>
+  given.kind === "constant" ? [knownValue(given.value)?.text ?? ""] : [];
+
+const stringOf = (given: GivenArgument): readonly string[] =>
+  given.kind === "constant" && given.value.what === "constant" && typeof given.value.value === "string"
+    ? [given.value.value]
+    : [];
+
+/** Whether a function asks if a parameter is None. */
+function hasNoneTest(body: unknown, name: string): boolean {
+  if (typeof body !== "object" || body === null) return false;
+  if (Array.isArray(body)) return body.some((each) => hasNoneTest(each, name));
+  const node = body as Readonly<Record<string, unknown>>;
+  if (node["kind"] === "Compare") {
+    const { left, comparators } = node as {
+      left: { kind: string; id?: string };
+      comparators: readonly { kind: string; of?: string }[];
+    };
+    if (left.kind === "Name" && left.id === name && comparators.some(({ of }) => of === "NoneType")) return true;
+  }
+  return Object.entries(node).some(([key, value]) => key !== "types" && key !== "bound" && hasNoneTest(value, name));
+}
+
+/** The strings that a parameter is compared with. */
+function stringsIn(body: unknown, name: string): readonly string[] {
+  if (typeof body !== "object" || body === null) return [];
+  if (Array.isArray(body)) return body.flatMap((each) => stringsIn(each, name));
+  const node = body as Readonly<Record<string, unknown>>;
+  const own =
+    node["kind"] === "Compare" && reads(node).has(name)
+      ? (node["comparators"] as readonly { kind: string; of?: string; value?: unknown }[]).flatMap(({ of, value }) =>
+          of === "str" ? [String(value)] : [],
+        )
+      : [];
+  const inside = Object.entries(node).flatMap(([key, value]) =>
+    key === "types" || key === "bound" ? [] : stringsIn(value, name),
+  );
+  return [...own, ...inside];
+}

@@ -1,0 +1,147 @@
+/** The parts of a spec that say how a kernel is launched: grid, configs, heuristics. */
+import type { DeclaredParam } from "./declared-params.js";
+import { callback, fixedValue, type HostNames } from "./host-text.js";
+import type { KernelTree, LaunchOptionValues, Tuning } from "./tree.js";
+
+const todo = (text: string): string => `// TODO(import): ${text}`;
+const object = (entries: readonly string[]): string => `{ ${entries.join(", ")} }`;
+
+/** Lines of the spec behind `params`. */
+export function hostLines(params: readonly DeclaredParam[], tree: KernelTree, names: HostNames): readonly string[] {
+  const { tuning, launch } = tree;
+  const heuristics = heuristicsOf(params, tuning, names);
+  const decided = new Set(heuristics.flatMap(({ python, text }) => (text === undefined ? [] : [python])));
+  return [
+    ...gridLines(tree, names),
+    ...configLines(params, tree, names, decided),
+    ...(decided.size > 0
+      ? [`heuristics: {`, ...heuristics.flatMap(({ name, text }) => (text ? [`${name}: ${text},`] : [])), `},`]
+      : []),
+    ...heuristics.flatMap(({ name, text, python }) => {
+      const given = tuning.heuristics[python]!;
+      return text === undefined && "text" in given
+        ? [todo(`a heuristic for ${name}, which the original computes: ${given.text}`)]
+        : [];
+    }),
+    ...unspecialised(params, tuning),
+    todo(`tensors in place of pointers; then a reference, ({ ${argumentsOf(params)} }, torch) => …`),
+    ...(launch?.place === undefined ? [] : [`// Noted at ${launch.place}.`]),
+  ];
+}
+
+/** What a reference takes. */
+const argumentsOf = (params: readonly DeclaredParam[]): string =>
+  params.flatMap(({ name, kind }) => (kind === "pointer" || kind === "scalar" ? [name] : [])).join(", ");
+
+function gridLines({ launch }: KernelTree, names: HostNames): readonly string[] {
+  const text = launch?.grid && callback(launch.grid, names, (each) => `[${each.join(", ")}]`);
+  if (text !== undefined) return [`grid: ${text},`];
+  const noted = launch?.grids.map((each) => `[${each.join(", ")}]`) ?? [];
+  const source = launch?.gridText === undefined ? "" : `; the script has ${launch.gridText.replaceAll(/\s+/g, " ")}`;
+  return [
+    todo(`how many programs the kernel has${noted.length > 0 ? `, such as ${noted.join(", ")}` : ""}${source}`),
+    `grid: () => [${launch?.grids[0]?.join(", ") ?? "1"}],`,
+  ];
+}
+
+interface Heuristic {
+  readonly python: string;
+  readonly name: string;
+  /** Undefined where no expression of the arguments computes it. */
+  readonly text?: string;
+}
+
+function heuristicsOf(params: readonly DeclaredParam[], tuning: Tuning, names: HostNames): readonly Heuristic[] {
+  return params.flatMap(({ python, name, kind }) => {
+    const tree = tuning.heuristics[python];
+    if (!tree) return [];
+    const isComputed = kind === "size" || kind === "int" || kind === "bool";
+    const text = "text" in tree || !isComputed ? undefined : callback([tree], names, ([each]) => each!);
+    const isFixed = !("text" in tree) && fixedValue(tree, names) !== undefined;
+    return [{ python, name, ...(text !== undefined && !isFixed && { text }) }];
+  });
+}
+
+function configLines(
+  params: readonly DeclaredParam[],
+  { tuning, launch }: KernelTree,
+  names: HostNames,
+  decided: ReadonlySet<string>,
+): readonly string[] {
+  const { autotune } = tuning;
+  const tuned = new Set(autotune?.configs.flatMap(({ values }) => Object.keys(values)));
+  const pinned = params.filter(
+    ({ python, value, isArgument }) =>
+      value !== undefined &&
+      !isArgument &&
+      !tuned.has(python) &&
+      !decided.has(python) &&
+      !(python in tuning.heuristics),
+  );
+  const undecided = params.filter(({ python }) => python in tuning.heuristics && !decided.has(python));
+  const fixed = [...pinned, ...undecided].map(({ name, value }) => `${name}: ${value}`);
+  const said = pinned.flatMap(({ python, name, value, others }) => {
+    const passed = launch?.passed[python];
+    if (passed !== undefined) return [todo(`${name} is ${value} as in the first call; the script passes ${passed}`)];
+    return others.length > 0 ? [todo(`${name} is ${value}; other calls pass ${others.join(", ")}`)] : [];
+  });
+  if (!autotune) {
+    const all = [...fixed, ...optionTexts(launch?.options ?? {})];
+    return all.length > 0 ? [...said, `config: ${object(all)},`] : said;
+  }
+  return [...said, ...autotuneLines(params, autotune, tuning.heuristics, names, fixed)];
+}
+
+function autotuneLines(
+  params: readonly DeclaredParam[],
+  { key, configs, resetToZero, restoreValue }: NonNullable<Tuning["autotune"]>,
+  heuristics: Tuning["heuristics"],
+  names: HostNames,
+  fixed: readonly string[],
+): readonly string[] {
+  // A config that gives a fixed constant another value is none of this kernel.
+  const kept = configs.filter(({ values }) =>
+    Object.entries(values).every(([python, value]) => {
+      const known = names(python);
+      return !known || !("value" in known) || known.value === value;
+    }),
+  );
+  const written = kept.map(({ values, options }) => {
+    const own = Object.entries(values).flatMap(([python, value]) => {
+      const known = names(python);
+      return known && "name" in known ? [`${known.name}: ${JSON.stringify(value)}`] : [];
+    });
+    return object([...own, ...fixed, ...optionTexts(options)]);
+  });
+  const keys = key.flatMap((python) => {
+    const param = params.find((each) => each.python === python);
+    const isKey = param?.kind === "scalar" || param?.isArgument === true;
+    return param && isKey && !(python in heuristics) ? [JSON.stringify(param.name)] : [];
+  });
+  const again = [...resetToZero, ...restoreValue];
+  // Each trial would add to what the one before it left.
+  if (again.length > 0)
+    return [
+      todo(
+        `autotune with the ${written.length} configs of the original once ${again.join(", ")} are tensors: it resets them between trials`,
+      ),
+      `config: ${written[0] ?? object(fixed)},`,
+    ];
+  return [`autotune: {`, `key: [${keys.join(", ")}],`, `configs: [`, ...written.map((each) => `${each},`), `],`, `},`];
+}
+
+/** Launch options; what every launch has unless it says otherwise is left out. */
+function optionTexts(options: LaunchOptionValues): readonly string[] {
+  const usual: LaunchOptionValues = { num_warps: 4, num_stages: 3, num_ctas: 1 };
+  return Object.entries(options).flatMap(([name, value]) => {
+    const camel = name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+    return value === usual[name] || value < 1 ? [] : [`${camel}: ${value}`];
+  });
+}
+
+function unspecialised(params: readonly DeclaredParam[], { doNotSpecialize }: Tuning): readonly string[] {
+  const named = params.flatMap(({ python, name, kind, isInteger }) =>
+    doNotSpecialize.includes(python) && kind === "scalar" && isInteger ? [JSON.stringify(name)] : [],
+  );
+  return named.length > 0 ? [`doNotSpecialize: [${named.join(", ")}],`] : [];
+}

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { build } from "tilescript";
-import { closeDevice, openGpu } from "../src/runtime/devices/devices.js";
+import { closeDevice, openGpus } from "../src/runtime/devices/devices.js";
 import { summarize } from "../src/runtime/verify/summary.js";
 import { verifyThoroughly } from "../src/runtime/verify/thorough.js";
 import { examples } from "../tests/support/examples.js";
@@ -27,7 +27,7 @@ const compiled = await Promise.all(chosen.map(({ kernel }) => build(kernel)));
 
 async function measured(mode: string) {
   const cache = mkdtempSync(join(tmpdir(), "tilescript-triton-"));
-  const device = await openGpu(
+  const [device] = await openGpus(
     { what: "this benchmark", instead: "nothing of it can be measured" },
     {
       device: "auto",

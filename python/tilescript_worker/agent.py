@@ -113,7 +113,7 @@ class Agent:
     def _place(self, message: dict[str, Any]) -> str:
         """Writes a file into a folder of its own, which goes with this process."""
         if not self._folder:
-            _sweep()
+            sweep()
             self._folder = tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-")
         self._placed += 1
         folder = os.path.join(self._folder, str(self._placed))
@@ -302,7 +302,7 @@ def _remove(path: str) -> None:
         os.remove(path)
 
 
-def _sweep() -> None:
+def sweep() -> None:
     """Removes what agents left that were killed. Only folders a day old: another container may have the same ids."""
     parent = tempfile.gettempdir()
     for name in os.listdir(parent):

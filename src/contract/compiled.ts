@@ -350,11 +350,14 @@ export interface Tunable {
   /** Why Triton would refuse a config whatever the sizes, or undefined. */
   unfit(config: Config): string | undefined;
   /**
-   * The author's file with these configs in place of the kernel's own.
+   * The author's file with these configs in place of the kernel's own, each with the kinds of GPU that it is for.
    *
    * @throws TileScriptError where they are not written as a list there.
    */
-  rewrite(configs: readonly Config[]): { readonly file: string; readonly before: string; readonly text: string };
+  rewrite(
+    configs: readonly Config[],
+    kindsOf?: (config: Config) => readonly string[],
+  ): { readonly file: string; readonly before: string; readonly text: string };
 }
 
 /** A module, and its Source Map v3 as JSON text. */

@@ -40,8 +40,15 @@ export interface SourceIndex {
   endOf(at: Location): Location | undefined;
   /** The parts of the spec of the kernel defined at `at`. */
   spec(at: Location): SpecPlaces | undefined;
-  /** The file with new configs for the kernel defined at `at`; undefined if its configs are not a list literal. */
-  withConfigs(at: Location, configs: readonly Config[]): { readonly before: string; readonly text: string } | undefined;
+  /**
+   * The file with new configs for the kernel defined at `at`, each below the kinds of GPU that it is for; undefined if
+   * its configs are not a list literal.
+   */
+  withConfigs(
+    at: Location,
+    configs: readonly Config[],
+    kindsOf?: (config: Config) => readonly string[],
+  ): { readonly before: string; readonly text: string } | undefined;
   /** Finds code in these files that JavaScript would silently run on traced values. */
   lint(files: readonly string[]): readonly Diagnostic[];
   /** The text and absolute path of a file, given by its path relative to the author's file. */

@@ -29,8 +29,8 @@ export function measuringOf(
           const alone = withConfigs(ir, [config]);
           return [...checkConfigs(alone), ...checkLimits(alone)][0]?.message;
         },
-        rewrite: (configs: readonly Config[]) => {
-          const found = at && source?.withConfigs(at, configs);
+        rewrite: (configs: readonly Config[], kindsOf?: (config: Config) => readonly string[]) => {
+          const found = at && source?.withConfigs(at, configs, kindsOf);
           if (found) return { file: at.file, ...found };
           return fail(configsInSource(ir.name), at);
         },

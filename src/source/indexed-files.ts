@@ -29,9 +29,9 @@ export function indexFiles(files: Files, beside: SourceIndex["beside"]): SourceI
       const found = find(at);
       return found && specPlaces(found.node);
     },
-    withConfigs(at, configs) {
+    withConfigs(at, configs, kindsOf) {
       const found = find(at);
-      return found && withConfigs(found.node, configs);
+      return found && withConfigs(found.node, configs, kindsOf);
     },
     lint: (paths) => lintFiles(paths, files),
   };

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import pc from "picocolors";
 import { aheadText } from "../compile/ahead.js";
 import { bench as measure, defaultIterations, type Benchmark } from "../measure/benchmark.js";
-import { closeDevice } from "../devices/devices.js";
+import { closeDevice, type PythonDevice } from "../devices/devices.js";
 import { checkOutput, writeOutput } from "../system/files.js";
 import { compileAll, warn } from "../invocation/kernels.js";
 import { measuredCases } from "../cases/measured-cases.js";
@@ -20,7 +20,8 @@ import { exitCodes } from "../system/problems.js";
 import { benchJson, benchText } from "../report/report-bench.js";
 import { appendRecords, checkRecords, contextOf, moduleHash } from "../report/records.js";
 import type { CompiledKernel } from "../../contract/compiled.js";
-import { printJson, progress } from "../system/streams.js";
+import type { BenchReport, GpuKinds } from "../report/reports.js";
+import { printJson, progress, type Streams } from "../system/streams.js";
 import type { KernelCommand } from "../invocation/command.js";
 import { writePlots } from "./plot.js";
 
@@ -51,53 +52,81 @@ export const bench: KernelCommand<BenchOptions> = {
     const compiled = await compileAll(kernels);
     warn(compiled, streams);
     const plans = compiled.map((kernel) => measuredCases(kernel, measuring(kernel, given)));
-    const file = given.out === undefined ? undefined : join(given.out, "bench.json");
-    if (file !== undefined) await checkOutput(file);
+    if (given.out !== undefined) await checkOutput(join(given.out, "bench.json"));
     if (given.results !== undefined) await checkRecords(given.results, compiled.map(nameOf));
     const instead = "`tilescript run` verifies and `tilescript compile` counts registers";
     return async (machine) => {
-      const device = await machine.gpu({ what: "a benchmark", instead }, deviceOf(given, streams));
-      const show = progress(streams);
-      const found: Benchmark[] = [];
+      const devices = await machine.gpus({ what: "a benchmark", instead }, deviceOf(given, streams));
+      const reports: BenchReport[] = [];
       try {
-        for (const [i, kernel] of compiled.entries()) {
-          const { cases, left } = plans[i]!;
-          const benchmark = await measure(kernel, device, {
-            cases,
-            tuned: given.config === undefined,
-            compiled: given.torchCompile,
-            state: given.results !== undefined,
-            warmup: given.warmup,
-            iterations: given.iterations,
-            onCompiled: (done, planned) => show(aheadText(kernel, done, planned)),
-            onDone: (done) => show(`${kernel.signature.name}: ${done} of ${cases.length} cases`),
-          });
-          found.push({ ...benchmark, refused: [...left, ...benchmark.refused] });
-        }
+        for (const device of devices) reports.push(await benchOn(device, compiled, plans, given, streams));
       } finally {
-        show("");
-        await closeDevice(device);
+        await Promise.all(devices.map(closeDevice));
       }
-      const { warmup, iterations, sweep, results } = given;
-      const report = benchJson(found, device, { warmup, iterations, ...(sweep && { sweep: sweep.names }) });
-      const colors = pc.createColors(streams.color);
-      if (given.json) printJson(streams, report);
-      else for (const each of report.kernels) streams.out(`${benchText(report, each, colors)}\n`);
-      if (results !== undefined) {
-        const measured = report.kernels.map(({ kernel, cases }, i) => ({
-          kernel,
-          cases,
-          module: moduleHash(compiled[i]!.python),
-        }));
-        for (const each of await appendRecords(results, contextOf("bench", device), measured))
-          streams.err(`wrote ${each}\n`);
-      }
-      if (file !== undefined) {
-        await writeOutput(file, `${JSON.stringify(report, null, 2)}\n`);
-        streams.err(`wrote ${file}\n`);
-        await writePlots(report, dirname(file), streams);
-      }
-      return report.ok ? exitCodes.ok : exitCodes.failed;
+      if (given.json) printJson(streams, joined(reports));
+      if (given.out !== undefined) await writeReports(reports, given.out, streams);
+      return reports.every(({ ok }) => ok) ? exitCodes.ok : exitCodes.failed;
     };
   },
 };
+
+/** Measures every kernel on GPUs of one kind, and prints and records the times. */
+async function benchOn(
+  device: PythonDevice,
+  compiled: readonly CompiledKernel[],
+  plans: readonly ReturnType<typeof measuredCases>[],
+  given: BenchOptions,
+  streams: Streams,
+): Promise<BenchReport> {
+  const { warmup, iterations, sweep, results } = given;
+  const show = progress(streams);
+  const found: Benchmark[] = [];
+  try {
+    for (const [i, kernel] of compiled.entries()) {
+      const { cases, left } = plans[i]!;
+      const benchmark = await measure(kernel, device, {
+        cases,
+        tuned: given.config === undefined,
+        compiled: given.torchCompile,
+        state: results !== undefined,
+        warmup,
+        iterations,
+        onCompiled: (done, planned) => show(aheadText(kernel, done, planned)),
+        onDone: (done) => show(`${kernel.signature.name}: ${done} of ${cases.length} cases`),
+      });
+      found.push({ ...benchmark, refused: [...left, ...benchmark.refused] });
+    }
+  } finally {
+    show("");
+  }
+  const report = benchJson(found, device, { warmup, iterations, ...(sweep && { sweep: sweep.names }) });
+  const colors = pc.createColors(streams.color);
+  if (!given.json) for (const each of report.kernels) streams.out(`${benchText(report, each, colors)}\n`);
+  if (results !== undefined) {
+    const measured = report.kernels.map(({ kernel, cases }, i) => ({
+      kernel,
+      cases,
+      module: moduleHash(compiled[i]!.python),
+    }));
+    for (const each of await appendRecords(results, contextOf("bench", device), measured))
+      streams.err(`wrote ${each}\n`);
+  }
+  return report;
+}
+
+/** Writes the report and its plots; of several kinds of GPU, each into a folder of its own. */
+async function writeReports(reports: readonly BenchReport[], folder: string, streams: Streams): Promise<void> {
+  for (const report of reports) {
+    const file = join(folder, ...(reports.length > 1 ? [report.device_name.replace(/\W+/g, "-")] : []), "bench.json");
+    await checkOutput(file);
+    await writeOutput(file, `${JSON.stringify(report, null, 2)}\n`);
+    streams.err(`wrote ${file}\n`);
+    await writePlots(report, dirname(file), streams);
+  }
+}
+
+/** One report, or where the cluster has several kinds of GPU one for each. */
+function joined(reports: readonly BenchReport[]): BenchReport | GpuKinds<BenchReport> {
+  const [report] = reports;
+  return report && reports.length === 1 ? report : { ok: reports.every(({ ok }) => ok), kinds: reports };
+}

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import pc from "picocolors";
-import { closeDevice, missingPython, openDevice, type Device } from "../devices/devices.js";
+import { closeDevice, missingPython, openDevices, type Device } from "../devices/devices.js";
 import { findPython, type Discovery } from "../python/environment.js";
 import { chosenDevice, type ChosenDevice } from "../invocation/chosen-device.js";
 import type { DeviceName } from "../../contract/device-names.js";
@@ -29,24 +29,26 @@ export const doctor: PlainCommand<DoctorOptions> = {
     const chosen = chosenDevice(given);
     const show = progress(streams);
     show("starting Python …");
-    const isElsewhere = parseDevice(chosen.device).ssh !== undefined;
+    const { ssh, ray } = parseDevice(chosen.device);
+    const isElsewhere = ssh !== undefined || ray !== undefined;
     const discovery = await findPython(isElsewhere ? {} : { python });
     const named = discovery.named && !discovery.environment && !isElsewhere;
-    const device = named
+    const devices = named
       ? undefined
-      : await openDevice({ device: chosen.device, python }).catch((error: Error) => error);
+      : await openDevices({ device: chosen.device, python }).catch((error: Error) => error);
     show("");
-    const opened = device instanceof Error ? undefined : device;
-    if (opened) await closeDevice(opened);
+    const opened = devices instanceof Error ? [] : (devices ?? []);
+    await Promise.all(opened.map(closeDevice));
+    const found = devices instanceof Error ? [devices] : opened.length > 0 ? opened : [undefined];
     const facts = [
       nodeFact(),
       await tsxFact(),
       pythonFact(discovery),
-      deviceFact(device, discovery, chosen),
+      ...found.map((each) => deviceFact(each, discovery, chosen)),
       await gpuFact(opened),
       compileFact(discovery),
     ];
-    const ok = opened !== undefined;
+    const ok = opened.length > 0;
     const next = nextStep(facts);
     if (json) printJson(streams, { ok, facts, rejected: discovery.rejected, next } satisfies DoctorReport);
     else {
@@ -124,8 +126,8 @@ function deviceFact(
 }
 
 /** GPUs that torch sees, and GPUs of the machine that torch does not see. */
-async function gpuFact(device: Device | undefined): Promise<Fact> {
-  const seen = device && device.kind !== "eval" ? device.hello.gpus : [];
+async function gpuFact(devices: readonly Device[]): Promise<Fact> {
+  const seen = devices.flatMap((device) => (device.kind === "eval" ? [] : device.hello.gpus));
   if (seen.length > 0) return { name: "gpus", status: "ok", found: seen.join(", ") };
   const { stdout, exitCode } = await runProgram("nvidia-smi", ["-L"], { deadlineMs: 10_000 });
   const listed = exitCode === 0 ? stdout.trim() : "";

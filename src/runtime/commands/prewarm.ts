@@ -2,6 +2,7 @@ import { aheadText, compileAhead, inEveryConfig } from "../compile/ahead.js";
 import { caseText } from "../cases/case-text.js";
 import { closeDevice, type PythonDevice } from "../devices/devices.js";
 import { failureOf } from "../cases/failure.js";
+import { refuseCluster } from "../invocation/chosen-device.js";
 import { compileAll, warn } from "../invocation/kernels.js";
 import { measuredCases } from "../cases/measured-cases.js";
 import { measuring, measuringOptions, options, deviceOf, type MeasuringOptions } from "../invocation/options.js";
@@ -22,13 +23,14 @@ export const prewarm: KernelCommand<MeasuringOptions> = {
   name: "prewarm",
   description: "compile on a GPU into Triton's cache, so that later processes start fast",
   options: [...measuringOptions, options.json, options.verbose],
+  checkOptions: ({ device }) => refuseCluster(device, "prewarm fills the cache of one machine"),
   async plan(kernels, given, streams) {
     const compiled = await compileAll(kernels);
     warn(compiled, streams);
     const plans = compiled.map((kernel) => measuredCases(kernel, measuring(kernel, given)));
     const instead = "`tilescript compile` compiles, but fills no cache of Triton's,";
     return async (machine) => {
-      const device = await machine.gpu({ what: "prewarming", instead }, deviceOf(given, streams));
+      const [device] = await machine.gpus({ what: "prewarming", instead }, deviceOf(given, streams));
       const show = progress(streams);
       const found: Warmed[] = [];
       let folder = "";

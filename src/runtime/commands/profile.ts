@@ -1,6 +1,7 @@
 import { join, posix, resolve } from "node:path";
 import type { Case, CompiledKernel } from "../../contract/compiled.js";
 import { writeOutput } from "../system/files.js";
+import { refuseCluster } from "../invocation/chosen-device.js";
 import { compileAll, warn } from "../invocation/kernels.js";
 import { measuredCases } from "../cases/measured-cases.js";
 import { deviceOf, measuring, options, type JsonOptions, type MeasuringOptions } from "../invocation/options.js";
@@ -21,6 +22,7 @@ export const profile: KernelCommand<ProfileOptions> = {
   name: "profile",
   description: "emit the module and print the commands that profile it",
   options: [options.device, options.shapes, options.dtype, options.kernel, options.folder, options.json],
+  checkOptions: ({ device }) => refuseCluster(device, "profile prints what to run on one machine"),
   async plan(kernels, given, streams) {
     const compiled = await compileAll(kernels);
     warn(compiled, streams);

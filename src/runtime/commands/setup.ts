@@ -1,6 +1,8 @@
+import { InvalidArgumentError, Option } from "commander";
 import { options, type JsonOptions } from "../invocation/options.js";
 import { exitCodes, UsageError } from "../system/problems.js";
 import type { SetupReport } from "../report/reports.js";
+import { rayLock } from "../python/environment.js";
 import { setup as makeEnvironment } from "../python/install-environment.js";
 import { printJson } from "../system/streams.js";
 import type { DeviceName } from "../../contract/device-names.js";
@@ -11,13 +13,22 @@ import type { PlainCommand } from "../invocation/command.js";
 interface SetupOptions extends JsonOptions {
   readonly device?: DeviceName;
   readonly python?: string;
+  /** Its version, or true for the one that was tested. */
+  readonly ray?: string | true;
 }
 
 export const setup: PlainCommand<SetupOptions> = {
   name: "setup",
   description: "create the Python environment with torch and triton (downloads about 3 GB)",
-  options: [options.device, options.python, options.json],
-  async run(_, { device, python, json }, streams) {
+  options: [
+    options.device,
+    options.python,
+    new Option("--ray [version]", "also install Ray, for --device ray:ADDRESS; the version of the cluster").argParser(
+      rayVersion,
+    ),
+    options.json,
+  ],
+  async run(_, { device, python, ray, json }, streams) {
     const address = device === undefined ? undefined : parseDevice(device).ssh;
     if (device !== undefined && !address)
       throw new UsageError(
@@ -25,10 +36,18 @@ export const setup: PlainCommand<SetupOptions> = {
       );
     const host = address && (await RemoteHost.open(address));
     const base = python ?? address?.python;
-    const made = await makeEnvironment({ python: base, host, say: (line) => streams.err(`${line}\n`) }).finally(() =>
-      host?.close(),
-    );
+    const made = await makeEnvironment({
+      python: base,
+      host,
+      say: (line) => streams.err(`${line}\n`),
+      ...(ray !== undefined && { ray: { lock: rayLock, ...(ray !== true && { version: ray }) } }),
+    }).finally(() => host?.close());
     if (json) printJson(streams, { ok: true, python: made } satisfies SetupReport);
     return exitCodes.ok;
   },
 };
+
+function rayVersion(text: string): string {
+  if (/^\d+(?:\.\w+)+$/.test(text)) return text;
+  throw new InvalidArgumentError(`a version of Ray is such as 2.60.0, not ${JSON.stringify(text)}`);
+}

@@ -81,35 +81,35 @@ async function tuneOn(
   streams: Streams,
 ): Promise<number> {
   const plan = await withoutMisfits(byRules, machine, given, streams);
-  const print = (found: Found): boolean => {
-    const report = tuneJson(plan.facts, found);
-    if (given.json) printJson(streams, report);
-    else streams.out(`${tuneText(report, pc.createColors(streams.color))}\n`);
-    return report.ok;
-  };
   if (given.dryRun) {
-    print({ configs: plan.kernel.configs.filter((_, i) => !plan.skip.has(i)) });
+    print([{ configs: plan.kernel.configs.filter((_, i) => !plan.skip.has(i)) }], plan, given, streams);
     return exitCodes.ok;
   }
   const instead = "`--dry-run` prunes, with `--targets cuda:90` by compiling too,";
-  const device = await machine.gpu({ what: "tuning", instead }, deviceOf(given, streams));
+  const devices = await machine.gpus({ what: "tuning", instead }, deviceOf(given, streams));
   try {
-    const found = await searchOn(device, plan, given, streams);
-    if (given.results !== undefined) {
-      const cases = tunedCases(plan.facts, found.best ?? []);
-      const measured = { kernel: plan.kernel.signature.name, module: moduleHash(plan.source.python), cases };
-      for (const file of await appendRecords(given.results, contextOf("tune", device), [measured]))
-        streams.err(`wrote ${file}\n`);
-    }
-    const written = await write(runnable, plan.source, found.configs, given).catch((error: unknown) => {
+    const found: Tuned[] = [];
+    for (const device of devices) found.push({ ...(await searchOn(device, plan, given, streams)), device });
+    const written = await write(runnable, plan.source, found, given).catch((error: unknown) => {
       // The search took minutes: print its result even if the file can't be written.
-      print({ ...found, device });
+      print(found, plan, given, streams);
       throw error;
     });
-    return print({ ...found, device, ...written }) ? exitCodes.ok : exitCodes.failed;
+    const all = found.map((each) => ({ ...each, ...written }));
+    return print(all, plan, given, streams) ? exitCodes.ok : exitCodes.failed;
   } finally {
-    await closeDevice(device);
+    await Promise.all(devices.map(closeDevice));
   }
+}
+
+/** Prints what was found on each kind of GPU, and says whether something was on all. */
+function print(found: readonly Found[], { facts }: Plan, { json }: TuneOptions, streams: Streams): boolean {
+  const reports = found.map((each) => tuneJson(facts, each));
+  const ok = reports.every((report) => report.ok);
+  const [report] = reports;
+  if (json) printJson(streams, report && reports.length === 1 ? report : { ok, kinds: reports });
+  else for (const each of reports) streams.out(`${tuneText(each, pc.createColors(streams.color))}\n`);
+  return ok;
 }
 
 /** What is tried. */
@@ -159,8 +159,8 @@ function without(plan: Plan, more: ReadonlyMap<number, string>): Plan {
 
 async function searchOn(
   device: PythonDevice,
-  { name, source, kernel, cases, skip }: Plan,
-  { budget, seed }: TuneOptions,
+  { name, source, kernel, cases, skip, facts }: Plan,
+  { budget, seed, results }: TuneOptions,
   streams: Streams,
 ): Promise<Pick<Found, "configs" | "searched" | "best">> {
   const own = source.configs.length;
@@ -176,6 +176,15 @@ async function searchOn(
       onDone: (tried) => show(`${name}: ${tried} of at most ${kernel.configs.length - skip.size} configs`),
     });
     const best = bestOf(searched, cases, own);
+    if (results !== undefined) {
+      const measured = {
+        kernel: kernel.signature.name,
+        module: moduleHash(source.python),
+        cases: tunedCases(facts, best),
+      };
+      for (const file of await appendRecords(results, contextOf("tune", device), [measured]))
+        streams.err(`wrote ${file}\n`);
+    }
     return { searched, best, configs: winners(kernel, best) };
   } finally {
     show("");
@@ -209,6 +218,9 @@ async function withoutMisfits(
   return without(plan, reasons);
 }
 
+/** What was found on one kind of GPU. */
+type Tuned = Pick<Found, "configs" | "searched" | "best"> & { readonly device: PythonDevice };
+
 interface Written {
   readonly written?: string;
   readonly baked?: string;
@@ -217,11 +229,14 @@ interface Written {
 async function write(
   runnable: Runnable,
   source: CompiledKernel,
-  configs: readonly Config[],
+  found: readonly Tuned[],
   { write: intoSource, bake }: TuneOptions,
 ): Promise<Written> {
+  const configs = [...new Set(found.flatMap((each) => each.configs))];
   if (configs.length === 0) return {};
+  const kindsOf = (config: Config): readonly string[] =>
+    found.filter((each) => each.configs.includes(config)).map(({ device }) => device.hello.deviceName);
   if (bake !== undefined) await writeOutput(bake, (await runnable.compile(configs)).python);
-  const written = intoSource ? await rewriteConfigs(source, configs) : undefined;
+  const written = intoSource ? await rewriteConfigs(source, configs, kindsOf) : undefined;
   return { ...(written !== undefined && { written }), ...(bake !== undefined && { baked: bake }) };
 }

@@ -36,19 +36,19 @@ export async function planVerification(
   return async (machine) => {
     const show = progress(streams);
     show("starting the device …");
-    const device = await machine.device(deviceOf(given, streams));
+    const devices = await machine.devices(deviceOf(given, streams));
     try {
-      return await verifyEach(prepared, device, given, streams);
+      return await verifyEach(prepared, devices, given, streams);
     } finally {
       show("");
-      await closeDevice(device);
+      await Promise.all(devices.map(closeDevice));
     }
   };
 }
 
 async function verifyEach(
   prepared: readonly { readonly kernel: CompiledKernel; readonly verify: Verify }[],
-  device: Device,
+  devices: readonly Device[],
   given: SelectionOptions,
   streams: Streams,
 ): Promise<number> {
@@ -57,7 +57,8 @@ async function verifyEach(
   const reports: RunReport[] = [];
   let correct = true;
   let found: FindingCode | undefined;
-  for (const { kernel, verify } of prepared) {
+  const work = devices.flatMap((device) => prepared.map((each) => ({ ...each, device })));
+  for (const { kernel, verify, device } of work) {
     const lost = device.kind === "eval" ? undefined : device.host?.lost;
     const verification =
       lost !== undefined

@@ -6,7 +6,8 @@ import { fail } from "../../diagnostics/diagnostic.js";
 import { deviceRun } from "../../diagnostics/catalogue/call-codes.js";
 import type { DeviceName } from "../../contract/device-names.js";
 import { type Device, sharedDevice } from "./devices.js";
-import type { Host } from "../python/host.js";
+import { type Host, isHost } from "../python/host.js";
+import { UsageError } from "../system/problems.js";
 import { openCallFolder } from "./call-folder.js";
 import { failureOf } from "../cases/failure.js";
 import { callRequest, type RawTensor } from "./request.js";
@@ -39,8 +40,11 @@ export async function callOnDevice(
   const device = await sharedDevice(wanted, python);
   const { kind, unchecked } = device;
   if (kind === "eval") return { device: kind, unchecked: wanted === "eval" ? unchecked : [device.why, ...unchecked] };
-  const { module } = await workspaceFor(kernel, device.host);
-  const folder = await openCallFolder(module, device.host);
+  const { host } = device;
+  if (host && !isHost(host))
+    throw new UsageError(`device ${wanted}: a call from TypeScript needs one machine; name ssh:HOST, or none`);
+  const { module } = await workspaceFor(kernel, host);
+  const folder = await openCallFolder(module, host);
   try {
     const options = { folder: folder.path, inputs, tuned: tuned && kind !== "interpreter" };
     const request = callRequest(kernel, module, at, options);

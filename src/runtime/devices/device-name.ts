@@ -1,5 +1,6 @@
 /** What `--device` names: a kind of device, and how many workers run on it. */
 import { type DeviceKind, deviceKinds } from "../../contract/device-names.js";
+import { parseRayAddress } from "../hosts/ray-address.js";
 import { parseSshAddress, type SshAddress } from "../hosts/ssh-address.js";
 import { UsageError } from "../system/problems.js";
 
@@ -11,11 +12,16 @@ export interface DeviceChoice {
   readonly workers?: number;
   /** The machine that it is part of. Default: this one. */
   readonly ssh?: SshAddress;
+  /** The Ray cluster that it is part of, as Ray names it. */
+  readonly ray?: string;
+  /** Part of the names of the cluster's GPUs to use. Default: all. */
+  readonly model?: string;
 }
 
 /** @throws UsageError for a name that is none. */
 export function parseDevice(text: string): DeviceChoice {
   if (text.startsWith("ssh:")) return remote(text);
+  if (text.startsWith("ray:")) return cluster(text);
   const kind = deviceKinds.find((each) => each === text);
   if (kind) return { kind };
   const [, family, list = ""] = /^(cuda|hip|cpu):(.*)$/s.exec(text) ?? [];
@@ -25,16 +31,30 @@ export function parseDevice(text: string): DeviceChoice {
 }
 
 const examples =
-  "cuda:all or cuda:0,1 for several GPUs, cpu:4 for several workers on the interpreter, and ssh:HOST for another machine";
+  "cuda:all or cuda:0,1 for several GPUs, cpu:4 for several workers on the interpreter, ssh:HOST for another machine, and ray:auto for a Ray cluster";
 
 /** A `#` is also part of a path, where no device follows it. */
 function remote(text: string): DeviceChoice {
   const mark = text.lastIndexOf("#");
   const there = mark < 0 || text.includes("/", mark) ? undefined : parseDevice(text.slice(mark + 1));
-  if (there?.kind === "eval" || there?.ssh)
+  if (there?.kind === "eval" || there?.ssh || there?.ray)
     throw new UsageError(`${text} is no device; after "#" stands a device of that machine, such as ssh:HOST#cuda:all`);
   const address = parseSshAddress(text.slice("ssh:".length, there ? mark : undefined));
   return { kind: "auto", ...there, ssh: address };
+}
+
+/** After a `#` stands a kind of device, as in `#cpu:4`, or part of a GPU's name, as in `#H200`. */
+function cluster(text: string): DeviceChoice {
+  const [address = "", ...rest] = text.slice("ray:".length).split("#");
+  const ray = parseRayAddress(address);
+  if (rest.length === 0) return { kind: "auto", ray };
+  const there = rest.join("#");
+  if (/^(?:cpu:|(?:auto|cuda|hip|interpreter)$)/.test(there)) return { ...parseDevice(there), ray };
+  if (!/^[\w-][\w -]*$/.test(there) || there === "eval")
+    throw new UsageError(
+      `${text} is no device; after "#" stands cuda, hip, part of a GPU's name such as H200, or the number of workers on the interpreter, cpu:4`,
+    );
+  return { kind: "auto", ray, model: there };
 }
 
 /** Each worker imports torch and takes half a gigabyte. */

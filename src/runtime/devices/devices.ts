@@ -5,9 +5,11 @@ import { EnvironmentError, UsageError } from "../system/problems.js";
 import type { HelloResult } from "../python/protocol.js";
 import { RemoteHost } from "../hosts/remote-host.js";
 import type { SshAddress } from "../hosts/ssh-address.js";
-import type { Host } from "../python/host.js";
+import type { Host, Remote } from "../python/host.js";
 import type { WorkerPool } from "../python/worker-pool.js";
+import { openCluster } from "./ray-devices.js";
 import { startWorkers } from "./start-workers.js";
+import { evalUnchecked, interpreterUnchecked } from "./unchecked.js";
 import type { DeviceName } from "../../contract/device-names.js";
 import { type DeviceChoice, parseDevice } from "./device-name.js";
 
@@ -32,8 +34,8 @@ export interface PythonDevice extends DeviceFacts {
   /** What the first worker runs on. */
   readonly hello: HelloResult;
   readonly environment: PythonEnvironment;
-  /** The machine that it is part of, if it is not this one. */
-  readonly host?: Host;
+  /** The machine or the cluster that it is part of, if it is not this machine. */
+  readonly host?: Remote;
   /** On a GPU: the processes that compile ahead. */
   readonly compilers?: Compilers;
 }
@@ -50,15 +52,19 @@ export interface DeviceOptions {
   readonly onOutput?: (text: string) => void;
 }
 
-const evalUnchecked = ["the emitted Python was not run; the evaluator ran the kernel in-process"];
-const interpreterUnchecked = [
-  "nothing was compiled for a GPU",
-  "Triton's interpreter runs programs one after another, so races between programs do not show",
-];
+/**
+ * Opens the requested device, or the best one for `auto`: of a cluster one device for each kind of GPU. Throws
+ * EnvironmentError if it is not available.
+ */
+export async function openDevices(options: DeviceOptions): Promise<readonly [Device, ...Device[]]> {
+  const choice = parseDevice(String(options.device));
+  return choice.ray === undefined ? [await openDevice(options)] : openCluster(choice, choice.ray, options);
+}
 
-/** Opens the requested device, or the best one for `auto`. Throws EnvironmentError if it is not available. */
+/** Opens a device whose workers are all of one kind. Throws EnvironmentError if it is not available. */
 export async function openDevice(options: DeviceOptions): Promise<Device> {
   const choice = parseDevice(String(options.device));
+  if (choice.ray !== undefined) return onlyOne(await openCluster(choice, choice.ray, options));
   if (choice.kind === "eval") return { kind: "eval", why: "it was asked for", unchecked: evalUnchecked };
   if (choice.ssh) return openThere(choice, choice.ssh, options);
   const discovery = await findPython(options);
@@ -104,6 +110,15 @@ async function openThere(choice: DeviceChoice, address: SshAddress, options: Dev
   throw new EnvironmentError(`on ${host.name}, ${opened}`);
 }
 
+/** A cluster where one kind of GPU is needed. */
+async function onlyOne(devices: readonly [PythonDevice, ...PythonDevice[]]): Promise<PythonDevice> {
+  const [first, other] = devices;
+  if (!other) return first;
+  await closeDevice(first);
+  const names = devices.map(({ hello }) => hello.deviceName).join(", ");
+  throw new EnvironmentError(`the cluster has several kinds of GPU: ${names}; name part of one, such as ray:auto#H200`);
+}
+
 async function openPython(
   choice: DeviceChoice,
   environment: PythonEnvironment,
@@ -146,16 +161,20 @@ async function openPython(
   };
 }
 
-/** Opens a GPU. Throws EnvironmentError if there is none: `what` needs it, `instead` is the alternative. */
-export async function openGpu(
+/**
+ * Opens GPUs, as `openDevices` does. Throws EnvironmentError if there is none: `what` needs it, `instead` is the
+ * alternative.
+ */
+export async function openGpus(
   { what, instead }: { readonly what: string; readonly instead: string },
   options: DeviceOptions,
-): Promise<PythonDevice> {
+): Promise<readonly [PythonDevice, ...PythonDevice[]]> {
   const { kind } = parseDevice(options.device);
   if (kind === "eval" || kind === "interpreter")
     throw new UsageError(`--device ${options.device}: ${what} needs a GPU; ${instead} without one`);
-  const device = await openDevice(options);
-  if (device.kind === "cuda" || device.kind === "hip") return device;
+  const devices = await openDevices(options);
+  const [device] = devices;
+  if (device.kind === "cuda" || device.kind === "hip") return devices as readonly [PythonDevice, ...PythonDevice[]];
   await closeDevice(device);
   const where = device.kind === "interpreter" && device.host ? ` on ${device.host.name}` : "";
   throw new EnvironmentError(`${what} needs a GPU: ${device.why}${where}; ${instead} without one`);

@@ -7,21 +7,27 @@ import {
   type DeviceOptions,
   type Elsewhere,
   missingPython,
-  openDevice,
+  openDevices,
   openElsewhere,
-  openGpu,
+  openGpus,
   type PythonDevice,
 } from "./devices.js";
 
 export interface Machine {
   /** Throws EnvironmentError if there is none. */
   python(options: DiscoveryOptions): Promise<PythonEnvironment>;
-  /** The requested device, or the best one for `auto`. Throws EnvironmentError if it is not available. */
-  device(options: DeviceOptions): Promise<Device>;
+  /**
+   * The requested device, or the best one for `auto`: of a cluster one for each kind of GPU. Throws EnvironmentError if
+   * it is not available.
+   */
+  devices(options: DeviceOptions): Promise<readonly [Device, ...Device[]]>;
   /** The machine that a device is part of, with its Python; undefined for this machine. Throws EnvironmentError. */
   elsewhere(options: DeviceOptions): Promise<Elsewhere | undefined>;
   /** Throws EnvironmentError if there is none. */
-  gpu(purpose: Parameters<typeof openGpu>[0], options: DeviceOptions): Promise<PythonDevice>;
+  gpus(
+    purpose: Parameters<typeof openGpus>[0],
+    options: DeviceOptions,
+  ): Promise<readonly [PythonDevice, ...PythonDevice[]]>;
 }
 
 export const thisMachine: Machine = {
@@ -30,10 +36,10 @@ export const thisMachine: Machine = {
     if (!discovery.environment) throw new EnvironmentError(missingPython(discovery));
     return discovery.environment;
   },
-  device: openDevice,
+  devices: openDevices,
   async elsewhere(options) {
     const { ssh } = parseDevice(options.device);
     return ssh && openElsewhere(ssh, options);
   },
-  gpu: openGpu,
+  gpus: openGpus,
 };

@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { CompiledKernel } from "../../contract/compiled.js";
-import type { Host } from "../python/host.js";
+import type { Remote } from "../python/host.js";
 import { EnvironmentError } from "../system/problems.js";
 import { isRunning } from "../system/process-lock.js";
 
@@ -34,7 +34,7 @@ export async function removeLeftModules(): Promise<void> {
 }
 
 /** Writes the module where Python can import it and read its source: on this machine, or on the worker's. */
-export async function openWorkspace(kernel: CompiledKernel, host?: Host): Promise<Workspace> {
+export async function openWorkspace(kernel: CompiledKernel, host?: Remote): Promise<Workspace> {
   if (host) {
     const { path, remove } = await host.place(kernel.file, kernel.python);
     return { module: path, remove };

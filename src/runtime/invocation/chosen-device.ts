@@ -28,6 +28,15 @@ export function chosenDevice(
   return { device: deviceName(found.path, found.device), source: found.path };
 }
 
+/** Throws UsageError if the chosen device is a cluster; `why` says what needs one machine. */
+export function refuseCluster(given: DeviceName | undefined, why: string): void {
+  const { device, source } = chosenDevice(given);
+  if (parseDevice(device).ray === undefined) return;
+  throw new UsageError(
+    `${source} ${device}: ${why}; name one, such as --device ssh:HOST, or --device auto for this one`,
+  );
+}
+
 /** The name of a device, if it is one. `source` is who says it. */
 export function deviceName(source: string, text: string): DeviceName {
   try {

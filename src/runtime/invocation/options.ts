@@ -45,7 +45,7 @@ export const options = {
   dtype: new Option("--dtype <dtypes>", "choose dtypes for dtype variables, such as T=bfloat16").argParser(assignments),
   device: new Option(
     "--device <device>",
-    "where to run: auto (the default), cuda, hip, interpreter, eval; several GPUs: cuda:all, cuda:0,1; several workers on the interpreter: cpu:4; another machine: ssh:HOST",
+    "where to run: auto (the default), cuda, hip, interpreter, eval; several GPUs: cuda:all, cuda:0,1; several workers on the interpreter: cpu:4; another machine: ssh:HOST; a Ray cluster: ray:auto",
   ).argParser((text: string) => deviceName("--device", text)),
   config: new Option("--config <index>", "only this autotune config, by its index").argParser(whole),
   shapes: new Option(

@@ -5,12 +5,16 @@ import { writeOutput } from "../system/files.js";
 import { UsageError } from "../system/problems.js";
 
 /**
- * Writes the file with these configs and returns its path. Formats it with the project's prettier if it was so before.
+ * Writes the file with these configs, each with the kinds of GPU that it is for, and returns its path. Formats it with the project's prettier if it was so before.
  *
  * @throws UsageError if the file has changed since it was read.
  */
-export async function rewriteConfigs({ tuning }: CompiledKernel, configs: readonly Config[]): Promise<string> {
-  const { file, before, text } = tuning!.rewrite(configs);
+export async function rewriteConfigs(
+  { tuning }: CompiledKernel,
+  configs: readonly Config[],
+  kindsOf?: (config: Config) => readonly string[],
+): Promise<string> {
+  const { file, before, text } = tuning!.rewrite(configs, kindsOf);
   if ((await readFile(file, "utf8")) !== before)
     throw new UsageError(`${file} changed while its kernel was tuned; tune again, the measurements are kept`);
   // Imported here, because no other command needs it, and it takes long to load.

@@ -7,7 +7,7 @@ import type { PythonDevice } from "../devices/devices.js";
 import { failureOf } from "../cases/failure.js";
 import { bytesOf, limitsOf, roofOf, type Roof } from "./peaks.js";
 import type { BenchResult } from "../python/protocol.js";
-import type { Member } from "../python/worker-pool.js";
+import type { Member, RequestServer } from "../python/worker-pool.js";
 import { benchRequest, runRequest } from "../devices/request.js";
 import { openWorkspace } from "../devices/workspace.js";
 import { headline } from "../verify/summary.js";
@@ -68,7 +68,8 @@ export async function bench(
   const torch = ["eager", ...(compiled ? ["torch.compile", "torch.compile max-autotune"] : [])];
   const providers = [...(kernel.reference === "none" ? [] : torch), ...own];
   const workspace = await openWorkspace(kernel, device.host);
-  const measure = async (at: Case, { worker, place }: Member): Promise<Measurement | string> => {
+  const measure = async (at: Case, { worker: given, place }: Member): Promise<Measurement | string> => {
+    const { worker, places } = noting(given);
     const refused = (reason: string) => `${describeCase(at, 1)}: ${reason}`;
     const planned = { at, label: "measured", extra: false };
     // The worker keeps the module and the autotuner's choice, so it times exactly what was verified here.
@@ -81,7 +82,11 @@ export async function bench(
     const reply = await worker.request(benchRequest(kernel, workspace.module, at, options), DEADLINE_MS);
     if (!reply.ok) return refused(failureOf(kernel, reply.error).message);
     const config = tuned ? (reply.result.config ?? "autotuned") : at.config;
-    return { ...measurementOf(kernel, device, at, config, reply.result), ...(place !== undefined && { on: place }) };
+    // The autotuner there may have chosen what nobody has verified.
+    if (places.size > 1)
+      return refused("not measured, because its actor was lost after it was verified; measure again");
+    const on = reply.on ?? place;
+    return { ...measurementOf(kernel, device, at, config, reply.result), ...(on !== undefined && { on }) };
   };
   let found: (Measurement | string)[] = [];
   let done = 0;
@@ -100,6 +105,17 @@ export async function bench(
   const measurements = found.filter((each) => typeof each !== "string");
   const refused = found.filter((each) => typeof each === "string");
   return { kernel, measurements, refused, seconds: Math.round(performance.now() - started) / 1000 };
+}
+
+/** The same worker, and the places where a cluster has run what it was asked. */
+function noting(worker: RequestServer): { readonly worker: RequestServer; readonly places: ReadonlySet<string> } {
+  const places = new Set<string>();
+  const request: RequestServer["request"] = async (...asked) => {
+    const reply = await worker.request(...asked);
+    if (reply.ok && reply.on !== undefined) places.add(reply.on);
+    return reply;
+  };
+  return { worker: { request, stop: () => worker.stop() }, places };
 }
 
 function measurementOf(

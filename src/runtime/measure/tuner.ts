@@ -244,7 +244,8 @@ async function tryConfig(
   const request = benchRequest(kernel, workspace.module, at, { providers: [], ...iterations, on: device.kind });
   const reply = await worker.request(request, DEADLINE_MS);
   if (!reply.ok) return { failed: failureOf(kernel, reply.error).message };
-  return { ...reply.result.times.kernel, ...(place !== undefined && { on: place }) };
+  const on = reply.on ?? place;
+  return { ...reply.result.times.kernel, ...(on !== undefined && { on }) };
 }
 
 /** The fastest config of each case, and the fastest of the author's configs. */

@@ -33,14 +33,19 @@ export interface DiscoveryOptions {
   readonly lock?: string;
   /** The machine to look on. Default: this one. */
   readonly host?: Host | undefined;
+  /** Why versions can't be used. Default: `unsupported`, what runs kernels. */
+  readonly refuses?: (versions: Probe["versions"]) => string | undefined;
 }
 
 /** The exact versions that `tilescript setup` installs. */
 export const lockFile = join(pythonFolder, "requirements.lock");
 
+/** What `tilescript setup --ray` adds for a Ray cluster. */
+export const rayLock = join(pythonFolder, "ray.lock");
+
 /** The first usable Python, and why earlier candidates were rejected. */
 export async function findPython(options: DiscoveryOptions = {}): Promise<Discovery> {
-  const { host } = options;
+  const { host, refuses = unsupported } = options;
   const env = host?.env ?? options.env ?? process.env;
   const probe = (python: string) => (host ? probeOn(host, python) : probePython(python, cacheFolder(env), env));
   const candidates = await candidatesFor(options, env);
@@ -49,7 +54,7 @@ export async function findPython(options: DiscoveryOptions = {}): Promise<Discov
   for (const { python, source } of named ? candidates.slice(0, 1) : candidates) {
     try {
       const { executable, versions } = await probe(python);
-      const reason = unsupported(versions);
+      const reason = refuses(versions);
       if (!reason) return { environment: { python: executable, source, versions }, rejected, named };
       rejected.push({ python: executable, source, reason });
     } catch (error) {
@@ -79,6 +84,12 @@ async function candidatesFor(options: DiscoveryOptions, env: NodeJS.ProcessEnv):
     candidates.push({ python: venvPython(join(made, "venv")), source: "tilescript setup" });
   }
   return candidates;
+}
+
+/** Why a Python with these versions can't drive a Ray cluster. Kernels run with the Python of its nodes. */
+export function withoutRay({ python, ray }: Probe["versions"]): string | undefined {
+  if (!within(python, [3, 10])) return `it is Python ${python}; 3.10 or newer is needed`;
+  return ray === undefined ? "it has no ray" : undefined;
 }
 
 /** Why these versions can't be used, as the end of a sentence, or undefined. */

@@ -1,10 +1,19 @@
-/** Another machine on which workers run. Where none is named, they run on this one. */
+/** Where workers run. Where nothing is named, they run on this machine. */
 import type { Ran } from "../system/run-program.js";
 import type { LinkOptions, WorkerLink } from "./worker-link.js";
 
-export interface Host {
-  /** The machine in messages. */
+/** What runs workers elsewhere: another machine, or a cluster of them. */
+export interface Remote {
+  /** The machine or the cluster in messages. */
   readonly name: string;
+  /** Why it can't be reached any more. */
+  readonly lost: string | undefined;
+  /** Writes a file into a folder of its own there, which goes with `remove` or with the connection. */
+  place(name: string, text: string): Promise<Placed>;
+  close(): Promise<void>;
+}
+
+export interface Host extends Remote {
   /** The name on the command line: `ssh:box`. */
   readonly device: string;
   /** Cores there, and the operating system as Python calls it. */
@@ -16,8 +25,6 @@ export interface Host {
   /** The command line of a shell here that runs another there, which is its last word; and one that copies a folder. */
   readonly shell: readonly string[];
   copy(folder: string): readonly string[];
-  /** Why it can't be reached any more. */
-  readonly lost: string | undefined;
   startWorker(options: LinkOptions): WorkerLink;
   /** Runs a program without standard input. Throws EnvironmentError if the connection is lost. */
   run(command: string, args: readonly string[], options: RunOptions): Promise<Ran>;
@@ -26,10 +33,10 @@ export interface Host {
   ask<T>(message: { readonly do: string } & Readonly<Record<string, unknown>>): Promise<T>;
   /** The worker's files there: `verify_kernel.py`, `requirements.lock` and the package. */
   readonly folder: string;
-  /** Writes a file into a folder of its own there, which goes with `remove` or with the connection. */
-  place(name: string, text: string): Promise<Placed>;
-  close(): Promise<void>;
 }
+
+/** Whether it is one machine, where programs and files may be placed. */
+export const isHost = (remote: Remote): remote is Host => "ask" in remote;
 
 export interface RunOptions {
   /** Environment variables besides those there. */

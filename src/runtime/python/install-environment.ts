@@ -16,6 +16,8 @@ export interface SetupOptions {
   /** The Python that creates the environment; default: the first suitable one on PATH. */
   readonly python?: string | undefined;
   readonly lock?: string;
+  /** The packages to add for a Ray cluster, and the version of Ray; no version stands for the list's own. */
+  readonly ray?: { readonly lock: string; readonly version?: string };
   readonly env?: NodeJS.ProcessEnv;
   /** The machine to make it on. Default: this one. */
   readonly host?: Host | undefined;
@@ -28,6 +30,7 @@ const SIZE = "about 3 GB to download and 5.8 GB on disk, most of it CUDA librari
 const NEEDED_BYTES = 7e9;
 /** A slow network takes an hour for the packages. */
 const STEP_MS = 7_200_000;
+const pipFlags = ["--disable-pip-version-check", "--no-input", "--progress-bar", "off"];
 const candidates = ["python3", "python3.13", "python3.12", "python3.11", "python3.14"];
 
 /** Creates the environment unless it exists, and returns its Python executable. Throws EnvironmentError. */
@@ -39,7 +42,9 @@ export async function setup(options: SetupOptions = {}): Promise<string> {
   const folder = environmentFolder(lock, on.env, on.home);
   const venv = join(folder, "venv");
   const python = venvPython(venv);
-  if ((await on.exists(readyMarker(folder))) && (await on.exists(python))) {
+  const isMade = async () => (await on.exists(readyMarker(folder))) && (await on.exists(python));
+  const hasRay = async () => !options.ray || isWanted(options.ray, await rayOf(python, on));
+  if ((await isMade()) && (await hasRay())) {
     say(`ready: ${python}`);
     return python;
   }
@@ -50,10 +55,12 @@ export async function setup(options: SetupOptions = {}): Promise<string> {
   const release = await on.lock(folder, say);
   try {
     // Another setup may have finished meanwhile.
-    if (!(await on.exists(readyMarker(folder)))) await make({ folder, venv, lock, on, say, full, options });
-  } catch (error) {
-    await on.remove(venv);
-    throw error;
+    if (!(await isMade()))
+      await make({ folder, venv, lock, on, say, full, options }).catch(async (error: unknown) => {
+        await on.remove(venv);
+        throw error;
+      });
+    if (options.ray && !(await hasRay())) await addRay(options.ray, python, on, say);
   } finally {
     await release();
   }
@@ -82,12 +89,30 @@ async function make({ folder, venv, lock, on, say, full, options }: Making): Pro
   await run(base, on.module("venv", venv), on, "making a virtual environment", say);
   const python = venvPython(venv);
   const listed = await on.listed(lock);
-  const flags = ["--disable-pip-version-check", "--no-input", "--progress-bar", "off"];
-  await run(python, on.module("pip", "install", ...flags, "-r", listed), on, "pip install", say);
+  await run(python, on.module("pip", "install", ...pipFlags, "-r", listed), on, "pip install", say);
   const imports = options.imports ?? ["numpy", "torch", "triton"];
   if (imports.length > 0)
     await run(python, ["-c", `import ${imports.join(", ")}`], on, "importing what was installed", say);
   await on.write(readyMarker(folder), JSON.stringify({ lock: await readFile(lock, "utf8") }));
+}
+
+type RayChoice = NonNullable<SetupOptions["ray"]>;
+
+const isWanted = ({ version }: RayChoice, found: string): boolean => found !== "" && found === (version ?? found);
+
+/** The version of Ray that a Python has; empty for none. */
+async function rayOf(python: string, on: SetupPlace): Promise<string> {
+  const script = "from importlib.metadata import version; print(version('ray'))";
+  const { exitCode, stdout } = await on.run(python, pythonScript(script), { deadlineMs: defaultStartMs });
+  return exitCode === 0 ? stdout.trim() : "";
+}
+
+/** A cluster accepts programs of its own version of Ray only, so a version replaces another one. */
+async function addRay(ray: RayChoice, python: string, on: SetupPlace, say: (line: string) => void): Promise<void> {
+  say(`installing Ray for ${python}${on.where}: about 80 MB to download and 300 MB on disk`);
+  const what = ray.version === undefined ? ["-r", await on.listed(ray.lock)] : [`ray==${ray.version}`];
+  await run(python, on.module("pip", "install", ...pipFlags, ...what), on, "pip install", say);
+  await run(python, ["-c", "import ray"], on, "importing what was installed", say);
 }
 
 /** The first Python for which the lock's packages have builds. */

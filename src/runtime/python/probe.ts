@@ -2,7 +2,7 @@
 import { realpath, stat } from "node:fs/promises";
 import { delimiter, dirname, isAbsolute, join, resolve, sep } from "node:path";
 import type { Host } from "./host.js";
-import { readCached, writeCached } from "../system/cached.js";
+import { keyOfText, readCached, writeCached } from "../system/cached.js";
 import { lastLine, type Ran, runProgram } from "../system/run-program.js";
 import { defaultStartMs } from "./worker.js";
 import { pythonScript } from "./start-python.js";
@@ -15,6 +15,7 @@ export interface Probe {
     readonly torch?: string;
     readonly triton?: string;
     readonly numpy?: string;
+    readonly ray?: string;
   };
   /** Folders whose modification times change with the installed packages. */
   readonly folders: readonly string[];
@@ -34,6 +35,7 @@ found = {
     "torch": version("torch"),
     "triton": version("triton", "pytorch-triton", "pytorch-triton-rocm", "triton-rocm"),
     "numpy": version("numpy"),
+    "ray": version("ray"),
 }
 answer = json.dumps({
     "executable": sys.executable,
@@ -130,7 +132,8 @@ async function stampOf(python: string, probe: Probe): Promise<string> {
       () => 0,
     ),
   );
-  return [real, ...(await Promise.all(times))].join("|");
+  // What another release has asked for may be less.
+  return [keyOfText(script), real, ...(await Promise.all(times))].join("|");
 }
 
 function exists(path: string): Promise<boolean> {

@@ -385,8 +385,10 @@ export type WorkerRequest =
   | ImportRequest
   | MatchRequest;
 
+/** `on` is the place where a cluster ran it. */
 export type Reply<Type extends keyof Results = keyof Results> =
-  { readonly ok: true; readonly result: Results[Type] } | { readonly ok: false; readonly error: WireFailure };
+  | { readonly ok: true; readonly result: Results[Type]; readonly on?: string }
+  | { readonly ok: false; readonly error: WireFailure };
 
 /**
  * Whether the process that sent this must be replaced: it can't be trusted any more, or a case overwrote memory that the

@@ -1,10 +1,22 @@
 /** Workers on equal devices. Each request goes to one that is free. */
 import type { Reply, WorkerRequest } from "./protocol.js";
-import type { Worker } from "./worker.js";
+
+/** Whoever answers requests: a worker's process, or an actor of a cluster. */
+export interface RequestServer {
+  /** Its process on this machine, if there is one. */
+  readonly pid?: number | undefined;
+  /**
+   * Sends a request and waits for its reply, at most `deadlineMs` from when those before are done. Never rejects for
+   * what Python does.
+   */
+  request<Request extends WorkerRequest>(request: Request, deadlineMs: number): Promise<Reply<Request["type"]>>;
+  /** Ends what it does. It can be used again. */
+  stop(): Promise<void>;
+}
 
 /** A worker, with its device's name where several devices work. */
 export interface Member {
-  readonly worker: Worker;
+  readonly worker: RequestServer;
   readonly place?: string;
 }
 

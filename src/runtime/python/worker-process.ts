@@ -1,5 +1,6 @@
 /** One Python process of the worker, as a sender and receiver of messages. */
 import { before } from "../system/deadline.js";
+import type { Ending } from "../system/process-group.js";
 import { lastLine } from "../system/run-program.js";
 import type { Host } from "./host.js";
 import { type FailureKind, PROTOCOL_VERSION, type Reply, type WorkerRequest } from "./protocol.js";
@@ -82,25 +83,12 @@ export class WorkerProcess {
     await this.#link.kill();
   }
 
-  /** Why the process ended, from its exit status and the end of its output. */
-  async epitaph(): Promise<readonly [FailureKind, string]> {
+  /** The reply that says why none came; `late` says what took too long. */
+  async failure(how: Lost["lost"], late: string): Promise<FailedReply> {
+    if (how !== "ended") return lostReply(how, { late, printed: this.#tail });
     const closed = (await before(this.#link.ended, REST_MS)) === "late";
-    const { exitCode, signal, unstarted, lost } = await this.#link.kill();
-    if (lost !== undefined) return ["connection", lost];
-    const status = closed
-      ? "closed its connection and was stopped"
-      : unstarted !== undefined
-        ? `could not be started: ${unstarted}`
-        : signal
-          ? `was killed by ${signal}${reasons[signal] ?? ""}`
-          : `ended with exit code ${exitCode ?? "unknown"}`;
-    return ["crash", `the Python worker ${status}${this.lastOutput}`];
-  }
-
-  /** The last line that it printed, as the end of a sentence. */
-  get lastOutput(): string {
-    const last = lastLine(this.#tail);
-    return last ? `; its last output: ${last}` : "";
+    const ending = await this.#link.kill();
+    return lostReply(how, { late, ending, closed, printed: this.#tail });
   }
 }
 
@@ -108,6 +96,40 @@ const reasons: Readonly<Record<string, string>> = {
   SIGSEGV: " (an access outside every tensor)",
   SIGKILL: " (by a user, or by the system when memory runs out)",
 };
+
+/** What is known of a worker that gave no answer. */
+interface Circumstances {
+  /** What took too long. */
+  readonly late: string;
+  readonly ending?: Ending;
+  /** Whether it closed its connection and still ran. */
+  readonly closed?: boolean;
+  readonly printed: string;
+}
+
+type FailedReply = Reply & { readonly ok: false };
+
+/** The reply that says why none came, from the exit status and the end of the output. */
+export function lostReply(how: Lost["lost"], { late, ending, closed = false, printed }: Circumstances): FailedReply {
+  const failed = (kind: FailureKind, message: string): FailedReply => ({
+    ok: false,
+    error: { kind, message, frames: [], fatal: true },
+  });
+  const last = lastLine(printed);
+  const lastOutput = last ? `; its last output: ${last}` : "";
+  if (how === "late") return failed("timeout", `${late}; the worker was stopped${lastOutput}`);
+  if (how === "garbled") return failed("protocol", "the worker sent what is no answer to the request, and was stopped");
+  const { exitCode = null, signal = null, unstarted, lost } = ending ?? {};
+  if (lost !== undefined) return failed("connection", lost);
+  const status = closed
+    ? "closed its connection and was stopped"
+    : unstarted !== undefined
+      ? `could not be started: ${unstarted}`
+      : signal
+        ? `was killed by ${signal}${reasons[signal] ?? ""}`
+        : `ended with exit code ${exitCode ?? "unknown"}`;
+  return failed("crash", `the Python worker ${status}${lastOutput}`);
+}
 
 function messageOf(line: string): Message | undefined {
   let message: unknown;

@@ -2,7 +2,8 @@
  * The persistent Python process. A crash, a hang or a poisoned device is a reply with a reason, and the next request
  * gets a fresh process.
  */
-import { type FailureKind, isDamaging, type Reply, type WorkerRequest } from "./protocol.js";
+import { isDamaging, type Reply, type WorkerRequest } from "./protocol.js";
+import type { RequestServer } from "./worker-pool.js";
 import { type Lost, type ProcessOptions, WorkerProcess } from "./worker-process.js";
 
 export interface WorkerOptions extends ProcessOptions {
@@ -14,7 +15,7 @@ export interface WorkerOptions extends ProcessOptions {
 export const defaultStartMs = 20_000;
 
 /** The reply to a request that waited when its worker was stopped. */
-const stopped: Reply = {
+export const stopped: Reply & { readonly ok: false } = {
   ok: false,
   error: { kind: "crash", message: "the Python worker was stopped", frames: [], fatal: true },
 };
@@ -26,7 +27,7 @@ interface Sent {
 }
 
 /** Runs requests one after another. */
-export class Worker {
+export class Worker implements RequestServer {
   readonly #options: WorkerOptions;
   #running: WorkerProcess | undefined;
   #queue: Promise<unknown> = Promise.resolve();
@@ -43,10 +44,6 @@ export class Worker {
     return this.#running?.pid;
   }
 
-  /**
-   * Sends a request and waits for its reply, at most `deadlineMs` from when the worker is done with those before. Never
-   * rejects for what Python does.
-   */
   request<Request extends WorkerRequest>(request: Request, deadlineMs: number): Promise<Reply<Request["type"]>> {
     const stops = this.#stops;
     const sent = this.#sendEarly(request);
@@ -55,7 +52,6 @@ export class Worker {
     return reply as Promise<Reply<Request["type"]>>;
   }
 
-  /** Ends the process, whatever it does. The worker can be used again; it starts another. */
   async stop(): Promise<void> {
     this.#stops++;
     await this.#kill();
@@ -91,14 +87,9 @@ export class Worker {
 
   /** Ends the process, and says why no reply came. */
   async #failure(running: WorkerProcess, { lost }: Lost, late: string): Promise<Reply> {
-    const error: Readonly<Record<Lost["lost"], () => Promise<readonly [FailureKind, string]>>> = {
-      late: async () => ["timeout", `${late}; the worker was stopped${running.lastOutput}`],
-      garbled: async () => ["protocol", "the worker sent what is no answer to the request, and was stopped"],
-      ended: () => running.epitaph(),
-    };
-    const [kind, message] = await error[lost]();
+    const failure = await running.failure(lost, late);
     await this.#kill();
-    return { ok: false, error: { kind, message, frames: [], fatal: true } };
+    return failure;
   }
 
   async #kill(): Promise<void> {

@@ -55,9 +55,15 @@ export function joinReports(reports: readonly RunReport[]): RunReport {
     correct: reports.every(({ correct }) => correct),
     max_abs_diff: largest("max_abs_diff"),
     max_rel_diff: largest("max_rel_diff"),
-    details: reports.map(({ kernel, details }) => `${kernel}: ${details}`).join("; "),
+    details: reports.map((report) => `${nameOf(report, reports)}: ${report.details}`).join("; "),
     kernels: reports,
   };
+}
+
+/** A report's kernel, and its GPU where there are several kinds. */
+function nameOf({ kernel, device_name: device }: RunReport, reports: readonly RunReport[]): string {
+  const isAlone = reports.every((other) => other.device_name === device);
+  return isAlone ? String(kernel) : `${kernel} on ${device}`;
 }
 
 function jsonCase(outcome: Outcome): CaseReport {

@@ -214,6 +214,13 @@ export interface BenchReport {
   readonly kernels: readonly KernelBenchReport[];
 }
 
+/** Reports of a cluster that has several kinds of GPU. */
+export interface GpuKinds<Report> {
+  readonly ok: boolean;
+  /** One for each kind. */
+  readonly kinds: readonly Report[];
+}
+
 export interface KernelBenchReport {
   readonly kernel: string;
   readonly seconds: number;

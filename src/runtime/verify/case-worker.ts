@@ -3,7 +3,7 @@ import type { CompiledKernel, Tolerance } from "../../contract/compiled.js";
 import { defaultDeadlineMs, evaluate, type EvaluatorOptions } from "./case-evaluator.js";
 import type { PlannedCase } from "../cases/cases.js";
 import type { PythonDevice } from "../devices/devices.js";
-import type { Worker } from "../python/worker.js";
+import type { RequestServer } from "../python/worker-pool.js";
 import { failureOf } from "../cases/failure.js";
 import { faultsOfCase } from "../compile/machine-code.js";
 import type { Outcome, OutputComparison } from "../cases/outcome.js";
@@ -20,7 +20,7 @@ interface AskOptions extends Omit<EvaluatorOptions, "order"> {
 export async function askWorker(
   kernel: CompiledKernel,
   device: PythonDevice,
-  worker: Worker,
+  worker: RequestServer,
   workspace: Workspace,
   planned: PlannedCase,
   options: AskOptions,

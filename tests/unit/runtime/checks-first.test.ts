@@ -71,7 +71,7 @@ it("commands on kernels get a Python from the machine alone, which their plan do
   expect(files).toHaveLength(kernelCommands.length + 1);
   for (const file of files) {
     const text = textOf(file);
-    expect(text).not.toMatch(/\b(findPython|probePython|openDevice|openGpu|thisMachine|new Worker)\b/);
+    expect(text).not.toMatch(/\b(findPython|probePython|openDevices?|openGpus?|thisMachine|new Worker)\b/);
     expect(specifiersOf(file).filter((name) => /python\/(environment|probe|worker)/.test(name))).toEqual([]);
   }
 });

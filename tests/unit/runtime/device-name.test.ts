@@ -13,6 +13,13 @@ describe("the name of a device", () => {
     ["cuda:1", { kind: "cuda", gpus: [1] }],
     ["hip:2,0", { kind: "hip", gpus: [2, 0] }],
     ["cpu:4", { kind: "interpreter", workers: 4 }],
+    ["ray:auto", { kind: "auto", ray: "auto" }],
+    ["ray:head-1.local:6379", { kind: "auto", ray: "head-1.local:6379" }],
+    ["ray:[::1]:6379", { kind: "auto", ray: "[::1]:6379" }],
+    ["ray:head:6379#cuda", { kind: "cuda", ray: "head:6379" }],
+    ["ray:auto#cpu:4", { kind: "interpreter", workers: 4, ray: "auto" }],
+    ["ray:auto#H200", { kind: "auto", ray: "auto", model: "H200" }],
+    ["ray:auto#RTX 4090", { kind: "auto", ray: "auto", model: "RTX 4090" }],
   ])("%s is read", (text, choice) => {
     expect(parseDevice(text)).toEqual(choice);
   });
@@ -28,8 +35,24 @@ describe("the name of a device", () => {
     ["cpu:0", /from 1 to 256/],
     ["cpu:257", /from 1 to 256/],
     ["cpu:two", /from 1 to 256/],
+    ["ray:", /names no cluster; write ray:auto/],
+    ["ray://head:10001", /an address for Ray's clients; run this on a node of the cluster/],
+    ["ray:head", /names no cluster; write ray:auto/],
+    ["ray:-x:6379", /names no cluster; write ray:auto/],
+    ["ray:auto#", /after "#" stands cuda, hip, part of a GPU's name/],
+    ["ray:auto#eval", /after "#" stands cuda, hip, part of a GPU's name/],
+    ["ray:auto#cuda:0,1", /after "#" stands cuda, hip, part of a GPU's name/],
+    ["ray:auto#ssh:box", /after "#" stands cuda, hip, part of a GPU's name/],
+    ["ssh:box#ray:auto", /is no device; after "#" stands a device of that machine/],
   ])("%s is a mistake on the command line", async (text, says) => {
     expectUsage(await cli(vectorAdd(), "--run", "--device", text), says);
+  });
+
+  it.each([
+    ["--prewarm", /--device ray:auto: prewarm fills the cache of one machine; name one, such as --device ssh:HOST/],
+    ["--profile", /--device ray:auto: profile prints what to run on one machine; name one/],
+  ])("%s needs one machine, which a cluster is not", async (command, says) => {
+    expectUsage(await cli(vectorAdd(), command, "--device", "ray:auto", "--shapes", "N=64"), says);
   });
 
   it.each(["--bench", "--prewarm", "--tune"])("%s needs a GPU, which the interpreter is not", async (command) => {

@@ -135,7 +135,10 @@ describe("what is written", () => {
     const file = join(await mkdtemp(join(tmpdir(), "tilescript-tune-")), "gemm.ts");
     const { before } = gemm.tuning!.rewrite([]);
     await writeFile(file, change(before));
-    const rewrite = (configs: readonly Config[]) => ({ ...gemm.tuning!.rewrite(configs), file });
+    const rewrite: NonNullable<CompiledKernel["tuning"]>["rewrite"] = (...given) => ({
+      ...gemm.tuning!.rewrite(...given),
+      file,
+    });
     return [{ ...gemm, tuning: { ...gemm.tuning!, rewrite } }, file];
   }
 
@@ -152,6 +155,15 @@ describe("what is written", () => {
       "{ BLOCK_M: 64, BLOCK_N: 256, BLOCK_K: 32, numWarps: 4, numStages: 4 },",
     ]);
     expect(after).toContain("// Right for large products.\n");
+  });
+
+  it("should name the kinds of GPU above each, in place of those of an earlier search", async () => {
+    const [kernelOfCopy, file] = await copied();
+    const [first, second] = found;
+    await rewriteConfigs(kernelOfCopy, found, (config) => (config === first ? ["A100", "H200"] : ["H200"]));
+    const after = await readFile(file, "utf8");
+    expect(after.match(/\/\/ Fastest on .*/g)).toEqual(["// Fastest on A100, H200", "// Fastest on H200"]);
+    expect(after.match(/Fastest on H200\n.*/)![0]).toContain(`BLOCK_N: ${second!.values["BLOCK_N"]}`);
   });
 
   it("should refuse a file that was changed meanwhile", async () => {

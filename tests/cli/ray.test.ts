@@ -1,0 +1,241 @@
+/** `--device ray:ADDRESS`, on a real cluster of two nodes on this machine. Its actors run Triton's interpreter. */
+import { existsSync } from "node:fs";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { build, constexpr, kernel, tensor, tl } from "tilescript";
+import type { Case, CompiledKernel } from "../../src/contract/compiled.js";
+import type { Outcome } from "../../src/runtime/cases/outcome.js";
+import { closeDevice, openDevice, type PythonDevice } from "../../src/runtime/devices/devices.js";
+import { search } from "../../src/runtime/measure/tuner.js";
+import type { RunReport } from "../../src/runtime/report/reports.js";
+import { verifyCase } from "../../src/runtime/verify/runner.js";
+import { verifyThoroughly } from "../../src/runtime/verify/thorough.js";
+import { verify } from "../../src/runtime/verify/verify-cases.js";
+import { cli } from "../support/cli.js";
+import { drawTests } from "../support/drawn.js";
+import { vectorAdd } from "../support/fixtures/vector-add.js";
+import { isGone } from "../support/processes.js";
+import { RayCluster, rayPython } from "../support/ray.js";
+
+drawTests("work on a Ray cluster", "src/runtime/hosts");
+
+let python: string | undefined;
+let cluster: RayCluster;
+let folder: string;
+
+// In the tests that are drawn alone, because it takes as long as they do.
+beforeEach(async ({ skip }) => {
+  python ??= await rayPython();
+  skip(python === undefined, "Ray can't be installed here");
+  cluster ??= await RayCluster.start(python!);
+}, 400_000);
+beforeAll(async () => void (folder = await mkdtemp(join(tmpdir(), "tilescript-ray-"))));
+afterAll(async () => {
+  await cluster?.stop();
+  await rm(folder, { recursive: true, force: true });
+}, 60_000);
+
+// Five kernels of few lanes, so that a case takes a moment; one is wrong.
+const increment = kernel(
+  "increment",
+  {
+    params: { x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr() },
+    grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)],
+    autotune: { configs: [{ BLOCK: 64 }, { BLOCK: 256 }], key: ["N"] },
+    reference: ({ x }) => x.add(1),
+    shapes: [{ N: 100 }],
+  },
+  ({ x, y, BLOCK }) => {
+    const at = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+    tl.store(y.at(at), tl.load(x.at(at)).add(1));
+  },
+);
+const product = kernel(
+  "product",
+  {
+    params: {
+      x: tensor(tl.float32, ["N"]),
+      w: tensor(tl.float32, ["N"]),
+      y: tensor.out(tl.float32, ["N"]),
+      BLOCK: constexpr(),
+    },
+    grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)],
+    config: { BLOCK: 128 },
+    reference: ({ x, w }) => x.mul(w),
+    shapes: [{ N: 100 }],
+  },
+  ({ x, w, y, BLOCK }) => {
+    const at = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+    tl.store(y.at(at), tl.load(x.at(at)).mul(tl.load(w.at(at))));
+  },
+);
+const sigmoid = kernel(
+  "sigmoid",
+  {
+    params: { x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr() },
+    grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)],
+    config: { BLOCK: 128 },
+    reference: ({ x }, torch) => torch.sigmoid(x),
+    shapes: [{ N: 100 }],
+  },
+  ({ x, y, BLOCK }) => {
+    const at = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+    tl.store(y.at(at), tl.sigmoid(tl.load(x.at(at))));
+  },
+);
+const halfway = kernel(
+  "halfway",
+  {
+    params: { x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr() },
+    grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)],
+    config: { BLOCK: 128 },
+    reference: ({ x }) => x.add(1),
+    shapes: [{ N: 100 }],
+  },
+  ({ x, y, BLOCK }) => {
+    const at = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+    const value = tl.load(x.at(at));
+    // Wrong from the 38th element on.
+    tl.store(y.at(at), tl.where(at.lt(37), value.add(1), value));
+  },
+);
+const rowSums = kernel(
+  "rowSums",
+  {
+    params: { x: tensor(tl.float32, ["M", "N"]), y: tensor.out(tl.float32, ["M"]), BLOCK: constexpr() },
+    grid: ({ M }) => [M],
+    config: { BLOCK: 32 },
+    reference: ({ x }, torch) => torch.sum(x, -1),
+    shapes: [{ M: 5, N: 100 }],
+  },
+  ({ x, y, N, BLOCK }) => {
+    const row = tl.inBounds(tl.programId(0));
+    const sum = tl.mut(tl.zeros([BLOCK], tl.float32));
+    for (const from of tl.range(0, N, BLOCK))
+      sum.value = sum.value.add(tl.load(x.at(row, from.add(tl.arange(0, BLOCK)))));
+    tl.store(y.at(row), tl.sum(sum.value, 0));
+  },
+);
+
+const withoutTimes = (outcomes: readonly Outcome[]) => outcomes.map((outcome) => ({ ...outcome, ms: 0 }));
+
+/** A kernel whose wrapper runs these lines of Python first, if the condition holds: for inputs of one element. */
+const doing = (lines: readonly string[], condition = "x.shape[0] == 1"): CompiledKernel => {
+  const first = "    (n,) = x.shape";
+  const code = lines.map((line) => `        ${line}\n`).join("");
+  return vectorAdd({ replace: { [first]: `    import os, time\n    if ${condition}:\n${code}${first}` } });
+};
+
+/** Lines that run once, whoever runs them first. */
+const once = (marker: string, ...lines: readonly string[]): readonly string[] => [
+  `if not os.path.exists(${JSON.stringify(marker)}):`,
+  `    print(os.getpid(), file=open(${JSON.stringify(marker)}, "w"), flush=True)`,
+  ...lines.map((line) => `    ${line}`),
+];
+
+describe("a Ray cluster", { timeout: 120_000 }, () => {
+  let there: PythonDevice;
+  const opened = async (): Promise<PythonDevice> =>
+    (there ??= (await openDevice({ device: `ray:${cluster.address}`, python })) as PythonDevice);
+  afterAll(async () => void (there && (await closeDevice(there))));
+
+  /** The smallest case, in which `doing` does something. */
+  const smallest: Case = { sizes: { N: 1 }, dtypes: { T: "float32" }, config: 0, seed: 0 };
+
+  // The first one: afterwards an open device has all CPUs of the cluster.
+  it("runs commands", async () => {
+    const device = `ray:${cluster.address}`;
+    const ran = await cli(vectorAdd(), "--run", "--device", device, "--python", python!, "--json");
+    expect({ code: ran.code, err: ran.err }).toEqual({ code: 0, err: "" });
+    const report = JSON.parse(ran.out) as RunReport;
+    expect(report).toMatchObject({ correct: true, device: "interpreter", host: device });
+    expect(report.workers).toEqual([expect.stringMatching(/ cpu:0$/), expect.stringMatching(/ cpu:1$/)]);
+    const refused = await Promise.all(
+      ["cuda", "cpu:9"].map((part) =>
+        cli(vectorAdd(), "--run", "--device", `${device}#${part}`, "--python", python!).then(({ err }) => err),
+      ),
+    );
+    expect(refused).toEqual([
+      expect.stringMatching(/the cluster has no GPU; with #cpu:4 at its end/),
+      expect.stringMatching(/the cluster has 2 CPUs, one for each actor; name as many at most, such as #cpu:2/),
+    ]);
+  });
+
+  it("finds in 200 cases of five kernels what one worker finds, in the same order", async () => {
+    const here = (await openDevice({ device: "interpreter", python })) as PythonDevice;
+    try {
+      expect((await opened()).workers.size).toBe(2);
+      let cases = 0;
+      for (const each of [increment, product, sigmoid, rowSums, halfway]) {
+        const compiled = await build(each);
+        const options = { selection: { seed: 5 }, runs: 50, timeLimitMs: 60_000 };
+        const [spread, one] = await Promise.all([there, here].map((on) => verifyThoroughly(compiled, on, options)));
+        expect(withoutTimes(spread!.outcomes)).toEqual(withoutTimes(one!.outcomes));
+        expect(spread!.thorough).toEqual(one!.thorough);
+        expect(spread!.outcomes.some(({ status }) => status === "failed")).toBe(each === halfway);
+        cases += spread!.outcomes.length;
+      }
+      expect(cases).toBeGreaterThanOrEqual(200);
+      const options = {
+        cases: [{ sizes: { N: 100 }, dtypes: {}, config: 0, seed: 0 }],
+        skip: new Set<number>(),
+        own: 2,
+        budget: { configs: 2 },
+        seed: 3,
+        env: { XDG_CACHE_HOME: folder },
+      };
+      const tuned = await build(increment);
+      const [spread, one] = await Promise.all([there, here].map((on) => search(tuned, on, options)));
+      // Nothing is timed on the interpreter, which is what each trial says.
+      expect(one!.trials[0]!.get(0)).toEqual({ failed: expect.stringContaining("a benchmark needs a GPU") });
+      expect({ ...spread, seconds: 0 }).toEqual({ ...one, seconds: 0 });
+    } finally {
+      await closeDevice(here);
+    }
+  });
+
+  it("reports a crash and a deadline as results, and works on", async () => {
+    const on = await opened();
+    const crashed = await verifyCase(doing(["os._exit(7)"]), on, smallest);
+    expect(crashed.failure).toMatchObject({
+      kind: "crash",
+      message: expect.stringMatching(/^the Python worker ended with exit code 7/),
+    });
+    const late = await verifyCase(doing(["time.sleep(60)"]), on, smallest, { deadlineMs: 2_000 });
+    expect(late.failure).toMatchObject({ kind: "timeout", message: expect.stringContaining("no answer within 2 s") });
+    expect((await verifyCase(vectorAdd(), on, smallest)).status).toBe("passed");
+  });
+
+  it("loses nothing with an actor that is killed in the middle", async () => {
+    const marker = join(folder, "killed");
+    // The actor is the worker's parent.
+    const killing = doing(once(marker, "os.kill(os.getppid(), 9)", "time.sleep(60)"));
+    const { outcomes } = await verify(killing, await opened(), { selection: { seed: 0 } });
+    expect(outcomes.map(({ status }) => status)).toEqual(outcomes.map(() => "passed"));
+    // The worker goes with its actor.
+    expect(await isGone(Number(await readFile(marker, "utf8")))).toBe(true);
+  });
+
+  it("gives up a request that ends every actor", async () => {
+    const killing = doing(["os.kill(os.getppid(), 9)", "time.sleep(60)"]);
+    const { failure } = await verifyCase(killing, await opened(), smallest);
+    expect(failure).toMatchObject({
+      kind: "connection",
+      message: expect.stringMatching(/^3 actors were lost while they ran it: /),
+    });
+  });
+
+  // The last one: afterwards the cluster has one node.
+  it("loses nothing with a node that is removed in the middle", async () => {
+    const marker = join(folder, "removed");
+    const lines = once(marker, `os.kill(${cluster.raylet}, 9)`, "time.sleep(60)");
+    const removing = doing(lines, `int(os.environ["RAY_RAYLET_PID"]) == ${cluster.raylet}`);
+    const { outcomes } = await verify(removing, await opened(), { selection: { seed: 0 } });
+    expect(outcomes.map(({ status }) => status)).toEqual(outcomes.map(() => "passed"));
+    expect(existsSync(marker)).toBe(true);
+    const again = await verify(vectorAdd(), there, { selection: { seed: 0 } });
+    expect(withoutTimes(again.outcomes)).toEqual(withoutTimes(outcomes));
+  });
+});

@@ -1,0 +1,36 @@
+/** How the actors of a cluster become devices. */
+import { expect, it } from "vitest";
+import { kindsOf, problemOf } from "../../../src/runtime/devices/ray-devices.js";
+import type { Seat } from "../../../src/runtime/hosts/fleet.js";
+
+const seat = (deviceName: string, place: string, triton = "3.9.0"): Seat => ({
+  place,
+  python: "/usr/bin/python3",
+  hello: {
+    device: "cuda",
+    deviceName,
+    capability: [9, 0],
+    target: ["cuda", 90, 32],
+    memoryGbps: null,
+    gpus: [deviceName],
+    gpuCount: 1,
+    versions: { python: "3.11.7", torch: "2.15.0", triton, numpy: "2.4.6" },
+  },
+});
+const seats = [seat("NVIDIA H200", "a gpu:0"), seat("NVIDIA A100", "b gpu:0"), seat("NVIDIA H200", "a gpu:1")];
+
+it("each kind of GPU is a device of its own, and part of a name chooses some", () => {
+  expect(kindsOf(seats)).toEqual([[0, 2], [1]]);
+  expect(kindsOf(seats, "a100")).toEqual([[1]]);
+  expect(kindsOf(seats, "B200")).toEqual([]);
+});
+
+it("nodes with other versions are refused by name", () => {
+  expect(problemOf(seats)).toBeUndefined();
+  expect(problemOf([...seats, seat("NVIDIA H200", "c gpu:0", "3.8.0")])).toBe(
+    "a gpu:0 has torch 2.15.0 and triton 3.9.0, c gpu:0 torch 2.15.0 and triton 3.8.0; install the same on all nodes",
+  );
+  expect(problemOf([seat("NVIDIA H200", "c gpu:0", "3.2.0")])).toMatch(
+    /^\/usr\/bin\/python3 on c gpu:0: it has triton 3.2/,
+  );
+});

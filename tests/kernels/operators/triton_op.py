@@ -23,6 +23,8 @@ aim(["cuda", 90, 32])
 MODULES = {
     path.stem: importlib.import_module(path.stem) for path in pathlib.Path(os.environ["PYTHONPATH"]).glob("*.py")
 }
+# Of the operators that launch one kernel after another.
+LAUNCHES = {"vector_sum": 2, "gemm_split_k": 2}
 
 
 def inputs_of(module):
@@ -68,7 +70,7 @@ class TritonOp(unittest.TestCase):
         self.assertEqual((y.shape, y.dtype, y.device.type), ((5, 37), torch.float32, "cuda"))
         self.assertEqual((mean.shape, centred.shape), ((5,), (5, 37)))
 
-    def test_every_example_becomes_a_launch(self):
+    def test_every_example_becomes_its_launches(self):
         for name, module in MODULES.items():
             inputs = inputs_of(module)
             with FakeTensorMode(allow_non_fake_inputs=True), self.subTest(name):
@@ -76,7 +78,7 @@ class TritonOp(unittest.TestCase):
                 call = Call(getattr(torch.ops.traced, name), inputs)
                 graph, _ = aot_export_module(call, tensors, trace_joint=False)
                 targets = [str(node.target) for node in graph.graph.nodes if node.op == "call_function"]
-                self.assertEqual(targets.count("triton_kernel_wrapper_functional"), 1, targets)
+                self.assertEqual(targets.count("triton_kernel_wrapper_functional"), LAUNCHES.get(name, 1), targets)
                 self.assertFalse([target for target in targets if target.startswith("traced.")])
 
     def test_launches_in_a_graph(self):

@@ -215,8 +215,8 @@ describe("an unrounded run", () => {
   });
 });
 
-/** `exp` and `where` of numbers alone, which are float32 whatever else is not rounded. */
-const OF_NUMBERS = ["exp", "where"];
+/** Of numbers alone these are float32, whatever else is not rounded. */
+const OF_NUMBERS = ["exp", "sigmoid", "where"];
 const ROUNDING = [
   "dotScaled",
   "pairUniformToNormal",

@@ -13,7 +13,7 @@ export function must(why: string, at: Location | undefined): void {
 
 /** `what` is the sentence for something that cannot be a value. */
 export function argumentOf(recorder: Builder, given: unknown, what: string, at: Location | undefined): Argument {
-  const argument = toArgument(given);
+  const argument = toArgument(given, at);
   if (argument === undefined) fail(argumentList.notAValue(what), at);
   recorder.use(argument, at);
   return argument;

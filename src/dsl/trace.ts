@@ -265,7 +265,7 @@ function hostBlock(
 function hostStatements(recorder: Builder, body: () => unknown, at: Location | undefined, place: Location | undefined) {
   recorder.open("the launch", at);
   const items = (asList(body()) as unknown[]).map((item) => {
-    const argument = toArgument(item);
+    const argument = toArgument(item, place);
     if (argument === undefined) fail(hostResult.notAValue(), place);
     return argument;
   });

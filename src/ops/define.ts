@@ -115,7 +115,7 @@ function repeat(recorder: Builder, op: Op, args: readonly unknown[]): readonly V
   const names = Object.keys(op.operands);
   const { positional, options } = splitOptions(op, names, args);
   const given = names.map((_, i) => positional[i] ?? undefined);
-  const operands = given.map(toArgument);
+  const operands = given.map((each) => toArgument(each));
   // Whether anything was given that is no argument at all.
   let isOther = positional.length > names.length || given.some((each, i) => each !== undefined && !operands[i]);
   const named: Record<string, Argument> = {};
@@ -203,7 +203,7 @@ function toOperand(
     fail(argumentList.missing(op.name, name, authorsCall(op)), at);
   }
   if (isState(given)) fail(stateAsValue(`${op.name}: this is state; read it with .value`), at);
-  const argument = toArgument(given);
+  const argument = toArgument(given, at);
   if (argument === undefined) fail(argumentList.kind(op.name, name, describe(given)), at);
   if (kind.startsWith("values") && !isList(argument)) fail(argumentList.notList(op.name, name), at);
   return argument;
@@ -218,15 +218,15 @@ export function refusePromise(given: unknown, at?: Location): void {
 }
 
 /** The program's argument for a value of the author, or undefined if the value cannot be one. */
-export function toArgument(given: unknown): Argument | undefined {
-  refusePromise(given);
+export function toArgument(given: unknown, at?: Location): Argument | undefined {
+  refusePromise(given, at);
   if (isHandle(given)) return valueOf(given);
   if (isDTypeToken(given)) return { kind: "dtype", dtype: elemOf(given) };
   if (isFunctionArgument(given)) return given;
   if (typeof given === "number" || typeof given === "bigint" || typeof given === "boolean" || typeof given === "string")
     return { kind: "literal", value: given };
   if (!Array.isArray(given)) return undefined;
-  const items = given.map(toArgument);
+  const items = given.map((item) => toArgument(item, at));
   return items.every((item) => item !== undefined) ? (items as Argument[]) : undefined;
 }
 

@@ -102,7 +102,7 @@ function callExtern(definition: HelperDefinition, given: readonly unknown[]): un
 }
 
 function handedOver(recorder: Builder, given: unknown, what: string, at: Location | undefined): Argument {
-  const argument = toArgument(given);
+  const argument = toArgument(given, at);
   if (argument === undefined || isList(argument)) return fail(helperArgument.extern(what), at);
   const type: Type = typeOfArgument(argument);
   if (type.kind === "view" || type.kind === "tensor") fail(helperArgument.externView(what, type.kind), at);

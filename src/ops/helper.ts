@@ -195,7 +195,7 @@ function keyOf(given: unknown): string {
 }
 
 function resultOf(recorder: Builder, item: unknown, { what }: HelperDefinition, at: Location | undefined): Argument {
-  const argument = toArgument(item);
+  const argument = toArgument(item, at);
   if (argument === undefined || isList(argument)) return fail(helperResult.kind(what), at);
   recorder.use(argument, at);
   const type: Type = isValue(argument) ? argument.type : { kind: "constexpr", of: "int", text: "" };

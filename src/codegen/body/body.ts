@@ -35,7 +35,7 @@ import { Names } from "../names/names.js";
 import * as py from "../python/py-build.js";
 import type { Expression, If, Name, Statement as PyStatement } from "../python/py.js";
 import { type Built, castBack, type Helpers, spell, type Speaker } from "./spelling.js";
-import { staysWeak, type Strength } from "./strength.js";
+import { staysCounted, staysWeak, type Strength } from "./strength.js";
 import { hasEffect, lastEffect, MEMORY, type Usage, usageOf, type Written, writesOf } from "./usage.js";
 import { Assigned } from "./assigned.js";
 import { type Pending, Waiting } from "./waiting.js";
@@ -91,6 +91,8 @@ class BodyEmitter {
   #out: PyStatement[] = [];
   /** Values that are weak constants if a size is 1; a value bound to a name is not. */
   readonly #weak: Set<Value>;
+  /** Indices of loops, and what is computed of them and constants alone. */
+  readonly #counted = new Set<Value>();
   readonly #assigned = new Assigned();
   readonly #pointedInto = new PointedInto();
   readonly #strength: Strength;
@@ -104,7 +106,11 @@ class BodyEmitter {
     this.#source = options.source;
     this.#comments = new Comments(options.source);
     this.#weak = new Set(options.sizes);
-    this.#strength = { isWeak: (value) => this.#weak.has(value), isNonNegative: options.isNonNegative };
+    this.#strength = {
+      isWeak: (value) => this.#weak.has(value),
+      isCounted: (value) => this.#counted.has(value),
+      isNonNegative: options.isNonNegative,
+    };
     const { dtype, helpers, built } = options;
     this.#speaker = { value: (argument) => this.#say(argument), dtype, helpers, strength: this.#strength, built };
   }
@@ -175,6 +181,7 @@ class BodyEmitter {
     if (!result || (effect !== "pure" && !isUsed)) return this.#push(py.expression(expression), statement.at);
     if (statement.results.length > 1) return this.#unpack(statement, expression);
     if (staysWeak(statement, this.#strength)) this.#weak.add(result);
+    if (staysCounted(statement, this.#strength)) this.#counted.add(result);
     const reads = new Set(this.#waiting.reads);
     if (effect === "read") reads.add(MEMORY);
     // What is said about a variable is no second one.
@@ -293,6 +300,7 @@ class BodyEmitter {
     const index = this.#names.block(statement.unrolled || this.#unrolled > 0, () => {
       const index = py.name(this.#names.take(wanted, type));
       this.#written.set(statement.index, index);
+      this.#counted.add(statement.index);
       this.#unrolled += statement.unrolled ? 1 : 0;
       const body = this.emit(statement.body);
       this.#unrolled -= statement.unrolled ? 1 : 0;

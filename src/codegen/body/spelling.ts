@@ -152,8 +152,9 @@ function method(
   if (isDType(dtype)) {
     const isConstant = isLiteral(receiver) || (isValue(receiver) && receiver.type.kind === "constexpr");
     if (isConstant) return full(say(receiver), dtype.dtype, speaker);
-    // An argument that is 1 has no methods.
-    if (isValue(receiver) && speaker.strength?.isWeak(receiver))
+    // An argument that is 1 has no methods, nor has the index of a loop on Triton's interpreter.
+    const { strength } = speaker;
+    if (isValue(receiver) && (strength?.isWeak(receiver) || strength?.isCounted(receiver)))
       return py.call("tl.cast", say(receiver), speaker.dtype(dtype.dtype));
   }
   return py.call(py.attribute(say(receiver!), name), ...args(statement, 1, {}, say, speaker));

@@ -12,6 +12,8 @@ import { promote } from "../../types/promote.js";
 export interface Strength {
   /** Whether the value is a weak constant to Triton if some size or stride is 1, and a strong int32 otherwise. */
   isWeak(value: Value): boolean;
+  /** Whether Triton's interpreter holds the value as a number of Python: a loop's index, and its sums with constants. */
+  isCounted(value: Value): boolean;
   isNonNegative(argument: Argument): boolean;
 }
 
@@ -97,6 +99,19 @@ export function staysWeak(statement: OpStatement, strength: Strength): boolean {
     statement.op.spelling.form !== "method" &&
     values.every(isKnown) &&
     weak.every((value) => forcedSize(statement, value, strength) === undefined)
+  );
+}
+
+/** How ops are spelled that give a number of Python for such numbers. */
+const STAY_COUNTED: ReadonlySet<string> = new Set(["infix", "prefix", "same"]);
+
+/** Whether an op on numbers of Python gives one. */
+export function staysCounted({ op, operands }: OpStatement, { isCounted }: Strength): boolean {
+  const given = operands.filter((argument) => argument !== undefined);
+  return (
+    STAY_COUNTED.has(op.spelling.form) &&
+    given.some((argument) => isValue(argument) && isCounted(argument)) &&
+    given.every((each) => isLiteral(each) || (isValue(each) && (each.type.kind === "constexpr" || isCounted(each))))
   );
 }
 

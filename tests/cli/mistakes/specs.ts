@@ -97,7 +97,7 @@ export const specs: readonly Mistake[] = [
     7,
     "a grid of a later time",
     { grid: "(async () => [1]) as any" },
-    "something other than sizes, constexprs and numbers",
+    "this is a promise, and a kernel does not wait; remove async and await",
   ),
   at(3, "a name of 300 letters", { name: "x".repeat(300) }, "a name of 300 letters is too long for a file's"),
   at(

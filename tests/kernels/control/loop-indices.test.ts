@@ -62,6 +62,12 @@ it.each(Object.keys(ops))("should run %s of an index on the interpreter and the 
   expect(compiled.evaluate(at, { tolerance: {} }).comparison?.correct).toBe(true);
 });
 
+it("should be cast by a function, which takes the Python integer of a bare interpreter", async () => {
+  const { python } = await summing((k) => k.mul(2).add(1).to(tl.int64).mul(0).to(tl.int32).add(k.to(tl.int32)));
+  expect(python).toMatch(/tl\.cast\(k \* 2 \+ 1, tl\.int64\)/);
+  expect(python).toMatch(/tl\.cast\(k, tl\.int32\)/);
+});
+
 it("should compile each", { timeout: 120_000 }, async () => {
   const python = await requirePython();
   const jobs = await Promise.all(Object.values(ops).map(async (each) => ({ kernel: await summing(each) })));

@@ -239,7 +239,7 @@ def sum_of_parts_kernel(
     for s in tl.range(SPLITS, num_stages=4):
         total += tl.load(
             parts_ptr
-            + s.to(tl.int64) * stride_parts_splits
+            + tl.cast(s, tl.int64) * stride_parts_splits
             + row.to(tl.int64) * stride_parts_m
             + cols.to(tl.int64) * stride_parts_n,
             mask=mask,

@@ -54,7 +54,7 @@ export const commandLine: readonly Mistake[] = [
     title: "an unknown device",
     args: "run FILE --device tpu",
     code: 2,
-    says: "Allowed choices are auto, cuda, hip, interpreter, eval",
+    says: "there is no device tpu; the devices are auto, cuda, hip, interpreter, eval",
   },
   {
     title: "a size that is no number",

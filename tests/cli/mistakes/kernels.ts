@@ -35,7 +35,7 @@ export const semantics: readonly Mistake[] = [
     args: "check FILE",
     file: add({ params: 'x: 3, y: tensor(tl.float32, ["N"]), z: tensor.out(tl.float32, ["N"]), BLOCK: constexpr(),' }),
     code: 1,
-    says: "x is not a param; write tensor(…), pointer(…), scalar(…) or constexpr()",
+    says: "x is a number, not a param; write x: constexpr() among the params and config: { x: 3 }",
   },
   {
     title: "a dtype that is not there",
@@ -45,7 +45,7 @@ export const semantics: readonly Mistake[] = [
         'x: tensor((tl as any).float31, ["N"]), y: tensor(tl.float32, ["N"]), z: tensor.out(tl.float32, ["N"]), BLOCK: constexpr(),',
     }),
     code: 1,
-    says: "the first argument is a dtype, such as tl.float16",
+    says: "float31: tl has none; write tl.float32",
   },
   {
     title: "a grid that is no list",
@@ -95,7 +95,7 @@ export const semantics: readonly Mistake[] = [
     args: "check FILE",
     file: add({ spec: "gird: 3," }),
     code: 1,
-    says: "gird is not a part of a spec; it has params",
+    says: "gird is not a part of a spec; write grid",
   },
   {
     title: "an unknown operation",
@@ -144,7 +144,7 @@ export const semantics: readonly Mistake[] = [
     args: "check FILE",
     file: add().replace("({ x, y, z, N, BLOCK }) =>", "async ({ x, y, z, N, BLOCK }) =>"),
     code: 1,
-    says: "a kernel returns nothing and stores its results",
+    says: "this is a promise, and a kernel does not wait; remove async and await",
   },
   {
     title: "endless recursion",

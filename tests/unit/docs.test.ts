@@ -2,9 +2,18 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { documents, render } from "../../docs/render.js";
+import { drawn } from "../support/drawn.js";
 import { table } from "../../src/ops/table.js";
 
-test.each(documents)("%s is up to date (renew it with npm run docs)", async (name) => {
+/** This page proves all examples, which `unit/prove/examples.test.ts` does too. */
+const PROVING = "docs/proofs.md";
+const proving = drawn("pages that prove the examples", [PROVING], {
+  key: (name) => name,
+  sources: (name) => [name, "docs/proof-table.ts"],
+  least: 0,
+});
+
+test.each(documents.filter((name) => name !== PROVING || proving.includes(name)))("%s is up to date (renew it with npm run docs)", async (name) => {
   expect(readFileSync(new URL(`../../${name}`, import.meta.url), "utf8")).toBe(await render(name));
 });
 

@@ -84,7 +84,9 @@ function whyNot(condition: Precondition, { ir, at, bindings }: LaunchCase): stri
       return notContiguous(condition, memoryOf(condition.param, at, bindings));
     case "same-strides": {
       const [own, other] = [memoryOf(condition.param, at, bindings), memoryOf(condition.as, at, bindings)];
-      if (!own || !other || own.strides.join() === other.strides.join()) return undefined;
+      // An axis of one element may have any stride.
+      const isSame = (stride: number, axis: number) => own!.shape[axis]! <= 1 || stride === other!.strides[axis];
+      if (!own || !other || own.strides.every(isSame)) return undefined;
       return `${condition.param.name} must have the strides of ${condition.as.name}, [${other.strides.join(", ")}], got [${own.strides.join(", ")}]`;
     }
     case "reach": {

@@ -13,6 +13,7 @@ export const CHECK_BFLOAT16 = "_check_bfloat16";
 export const BEYOND_INT32 = "_beyond_int32";
 export const UNCOUNTABLE = "_uncountable";
 export const UNDESCRIBABLE = "_undescribable";
+export const SAME_STRIDES = "_same_strides";
 
 /** torch.compile cannot ask for the negative bit, and gives a graph tensors without it. */
 export const checkTensor = helper(
@@ -115,11 +116,20 @@ const tooLong = (helperName: string, by: keyof typeof COUNTED): FunctionDef => {
   };
 };
 
+/** PyTorch gives an axis of one element any stride, and `.contiguous()` leaves it. */
+const sameStrides = helper(
+  SAME_STRIDES,
+  "x y",
+  "Whether two tensors of one shape lie alike in memory.",
+  `steps = zip(x.shape, x.stride(), y.stride())
+return all(size <= 1 or a == b for size, a, b in steps)`,
+);
+
 /** Those that are mentioned, without the check of tensors. */
 export function argumentHelpers(isMentioned: (name: string) => boolean, isTraceable: boolean): readonly FunctionDef[] {
   // A graph of dynamic shapes has sizes of a type of their own.
   const types = isTraceable ? "not in (int, torch.SymInt)" : "is not int";
   const numbers = [checkChoice, checkType, checkInt(types), checkFloat, checkBFloat16];
-  const all = [...numbers, beyondInt32, tooLong(UNCOUNTABLE, "index"), tooLong(UNDESCRIBABLE, "descriptor")];
-  return all.filter(({ name }) => isMentioned(name));
+  const long = [beyondInt32, tooLong(UNCOUNTABLE, "index"), tooLong(UNDESCRIBABLE, "descriptor")];
+  return [...numbers, sameStrides, ...long].filter(({ name }) => isMentioned(name));
 }

@@ -13,7 +13,7 @@ import { literalNumber, outputName } from "../names/kernel-names.js";
 import { flatText as printExpression } from "../python/layout-expression.js";
 import * as py from "../python/py-build.js";
 import type { Block, Expression, FString, Parameter, Raise, Statement } from "../python/py.js";
-import { CHECK_TENSOR } from "./argument-helpers.js";
+import { CHECK_TENSOR, SAME_STRIDES } from "./argument-helpers.js";
 import type { WrapperContext } from "./wrapper-scope.js";
 
 /** Tells whether PyTorch is tracing, in a module that it may trace. */
@@ -189,7 +189,8 @@ export function contiguousCheck(context: WrapperContext, param: TensorParam): Bl
 
 /** The kernel takes one set of strides for tensors that share them. */
 export function sameStridesCheck(context: WrapperContext, { param, as }: PreconditionOf<"same-strides">): Block {
-  const [own, other] = [param, as].map((each) => py.call(py.attribute(context.tensor(each), "stride")));
+  const tensors = [param, as].map((each) => context.tensor(each));
+  const [own, other] = tensors.map((tensor) => py.call(py.attribute(tensor, "stride")));
   const message = messageOf(
     context,
     "ValueError",
@@ -199,7 +200,7 @@ export function sameStridesCheck(context: WrapperContext, { param, as }: Precond
     { value: own! },
     "; call .contiguous() on both",
   );
-  return [check(py.compare(own!, ["!=", other!]), message)];
+  return [check(py.unary("not", py.call(SAME_STRIDES, ...tensors)), message)];
 }
 
 // ---- dtypes and devices ---------------------------------------------------------------------------------------------

@@ -134,6 +134,8 @@ function typeOfDefault(value: string): string {
 const SMALL: Limits = { ...deviceLimits.interpreter, elements: 2 ** 15, work: 2 ** 23 };
 /** For tests that run a kernel a dozen times. */
 const TINY: Limits = { ...SMALL, elements: 2 ** 11, work: 2 ** 22 };
+/** For kernels that have many programs at any size: only a GPU runs them in a few seconds. */
+const MANY_PROGRAMS: Limits = { ...deviceLimits.interpreter, work: Infinity };
 
 const onGpu = (why: string): string => `    @unittest.skipUnless(ON_GPU, "${why}")`;
 
@@ -147,6 +149,8 @@ function skippedOnCpu(kernel: CompiledKernel): readonly string[] {
   const { signature, python } = kernel;
   if (signature.tensors.some((tensor) => firstDType(kernel, tensor) === "bfloat16"))
     return [onGpu("Triton's interpreter computes bfloat16 wrongly")];
+  if (plainCases(kernel, deviceLimits.interpreter).length === 0)
+    return [onGpu("too many programs for Triton's interpreter")];
   const isOfLibrary = /^from triton\.language\.extra import libdevice$/m.test(python);
   return isOfLibrary ? [onGpu("Triton's interpreter has no libdevice")] : [];
 }
@@ -172,10 +176,11 @@ function testsOf(name: string, { kernel, operator }: PackagedKernel): string {
   ].join("\n\n");
 }
 
-/** The cases with these labels, or any case if none has them; at sizes of the interpreter if the kernel needs more. */
+/** The cases with these labels, or any case if none has them; at larger sizes if the kernel needs more. */
 function casesOf(kernel: CompiledKernel, limits: Limits, labels: readonly string[]): readonly [Case, ...Case[]] {
-  const within = [limits, deviceLimits.interpreter].map((each) => plainCases(kernel, each));
-  const plain = within.find((cases) => cases.length > 0) ?? [];
+  const tiers = [limits, deviceLimits.interpreter, MANY_PROGRAMS];
+  const fitting = tiers.find((each) => plainCases(kernel, each).length > 0);
+  const plain = fitting ? plainCases(kernel, fitting) : [];
   const found = labels.flatMap((label) => plain.find((planned) => planned.label === label) ?? []);
   const [any] = plain;
   if (!any) throw new Error(`${kernel.signature.name}: it takes no size that a test could have`);

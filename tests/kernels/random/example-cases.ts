@@ -46,7 +46,11 @@ export const NOT_EVALUATED: readonly string[] = ["dependent-launch"];
 export const evaluatedExamples = examples.filter((each) => !NOT_EVALUATED.includes(each.name));
 
 /** So many cases of every example, an operator's kernels each on their own too. */
-export async function exampleCases(each: number, seed: number, chosen = evaluatedExamples): Promise<Case[]> {
+export async function exampleCases(
+  each: number,
+  seed: number,
+  chosen: readonly (typeof examples)[number][] = evaluatedExamples,
+): Promise<Case[]> {
   const found: Case[] = [];
   for (const { name, kernel } of chosen) {
     const compiled = await build(kernel);

@@ -13,9 +13,12 @@ const proving = drawn("pages that prove the examples", [PROVING], {
   least: 0,
 });
 
-test.each(documents.filter((name) => name !== PROVING || proving.includes(name)))("%s is up to date (renew it with npm run docs)", async (name) => {
-  expect(readFileSync(new URL(`../../${name}`, import.meta.url), "utf8")).toBe(await render(name));
-});
+test.each(documents.filter((name) => name !== PROVING || proving.includes(name)))(
+  "%s is up to date (renew it with npm run docs)",
+  async (name) => {
+    expect(readFileSync(new URL(`../../${name}`, import.meta.url), "utf8")).toBe(await render(name));
+  },
+);
 
 test("the page says of each op that needs Triton 3.9 that it does, and when", () => {
   const page = readFileSync(new URL("../../docs/language.md", import.meta.url), "utf8").split("\n");

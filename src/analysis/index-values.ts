@@ -32,6 +32,21 @@ function findIndexValues(ir: KernelIR): ReadonlySet<Value> {
 
 /** Gives the integers, masks and addresses that arguments are computed from, and themselves, back to what was loaded. */
 export function originsIn(ir: KernelIR): (...roots: readonly Argument[]) => ReadonlySet<Value> {
+  const sources = sourcesIn(ir);
+  return (...roots) => {
+    const reached = new Set<Value>();
+    const follow = (value: Value): void => {
+      if (reached.has(value)) return;
+      reached.add(value);
+      sources(value).forEach(follow);
+    };
+    roots.flatMap(indicesIn).forEach(follow);
+    return reached;
+  };
+}
+
+/** Gives the integers, masks and addresses that a value is computed from directly. */
+export function sourcesIn(ir: KernelIR): (value: Value) => readonly Value[] {
   const made = definitions(...bodiesOf(ir));
   const writes = new Map<Variable, Argument[]>();
   const handed = new Map<Value, Argument[]>();
@@ -40,21 +55,10 @@ export function originsIn(ir: KernelIR): (...roots: readonly Argument[]) => Read
     if (statement.kind === "let") writes.set(statement.variable, [statement.initial]);
     if (statement.kind === "write") writes.get(statement.variable)?.push(statement.value);
   });
-  return (...roots) => {
-    const reached = new Set<Value>();
-    const follow = (argument: Argument | undefined): void => {
-      if (argument === undefined) return;
-      for (const value of valuesIn(argument)) {
-        if (reached.has(value) || !isIndex(value.type)) continue;
-        reached.add(value);
-        handed.get(value)?.forEach(follow);
-        sourcesOf(value, made.get(value), writes).forEach(follow);
-      }
-    };
-    roots.forEach(follow);
-    return reached;
-  };
+  return (value) => [...(handed.get(value) ?? []), ...sourcesOf(value, made.get(value), writes)].flatMap(indicesIn);
 }
+
+const indicesIn = (argument: Argument): readonly Value[] => valuesIn(argument).filter(({ type }) => isIndex(type));
 
 /** The addresses and the mask of an access, and where in a descriptor it is. */
 function placesOf(statement: OpStatement): readonly Argument[] {

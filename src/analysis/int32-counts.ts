@@ -1,7 +1,8 @@
 /**
  * What a kernel counts in int32 besides the offsets of ordinary tensors, whose reach the wrapper compares: the axes of tensors
- * with int64 offsets, the elements behind raw pointers, and what masks compare an index with. Arithmetic of int32 anywhere on
- * the way to an index makes it a count in int32, also where it is cast afterwards. The rule is fixed: the wrapper depends on it.
+ * with int64 offsets, the elements behind raw pointers, and what masks compare an index with. Arithmetic of int32 on the way
+ * to an index makes it a count in int32, also where it is cast afterwards, unless it only adds to a number of 64 bits or counts
+ * blocks. The rule is fixed: the wrapper depends on it.
  */
 import {
   type Argument,
@@ -20,7 +21,7 @@ import {
 import type { IntegerMeaning } from "../ir/op.js";
 import { bodiesOf, definitions, walkAll } from "../ir/walk.js";
 import { dtypeTable, isInt, members } from "../types/dtype.js";
-import { indexValues, originsIn } from "./index-values.js";
+import { indexValues, originsIn, sourcesIn } from "./index-values.js";
 
 const COMPARES: ReadonlySet<IntegerMeaning | undefined> = new Set<IntegerMeaning>([
   "below",
@@ -38,6 +39,7 @@ class Counts {
   readonly #origins: (...roots: readonly Argument[]) => ReadonlySet<Value>;
   readonly #sizes = new Map<Value | number, "index" | "mask">();
   readonly #tensors = new Set<TensorParam>();
+  readonly #sources: (value: Value) => readonly Value[];
   readonly #known = new Map<Value, boolean>();
   /** Sizes, and numbers of the caller's that int32 does not hold. */
   readonly #wide: ReadonlySet<Value>;
@@ -45,6 +47,7 @@ class Counts {
   constructor(readonly ir: KernelIR) {
     this.#made = definitions(...bodiesOf(ir));
     this.#origins = originsIn(ir);
+    this.#sources = sourcesIn(ir);
     const scalars = paramsOf(ir, "scalar").filter(({ dtype }) => dtype === "int64");
     this.#wide = new Set([...paramsOf(ir, "size"), ...scalars].map(({ value }) => value));
   }
@@ -88,8 +91,9 @@ class Counts {
 
   /** What a pointer's offsets count: elements behind it, axes of a tensor, or all of one whose rows they do not widen. */
   #byHand(address: Argument | undefined): void {
-    if (!isValue(address) || address.type.kind !== "pointer" || !this.#isCounted(address)) return;
+    if (!isValue(address) || address.type.kind !== "pointer") return;
     const origins = this.#origins(address);
+    if (![...origins].some((value) => this.#isArithmetic(value))) return;
     for (const { value, numel } of paramsOf(this.ir, "pointer"))
       if (origins.has(value) && numel !== undefined) this.#note(numel);
     for (const param of paramsOf(this.ir, "tensor")) {
@@ -104,7 +108,7 @@ class Counts {
   /** Whether a value is the product of two numbers that only a launch knows, such as an index and a stride. */
   #isProduct(value: Value): boolean {
     const made = this.#made.get(value);
-    if (made?.kind !== "op" || made.op.facts.integer !== "product") return false;
+    if (made?.kind !== "op" || !isProduct(made)) return false;
     return made.operands.every((operand) => isValue(operand) && operand.type.kind === "tile");
   }
 
@@ -113,12 +117,34 @@ class Counts {
     else if (isLiteral(size)) this.#sizes.set(Number(size.value), "index");
   }
 
+  /** Whether int32 counts all of an index: not where it only adds to a number of 64 bits, or counts blocks. */
   #isCounted(index: Argument): boolean {
-    const known = isValue(index) ? this.#known.get(index) : undefined;
-    if (known !== undefined) return known;
-    const counted = [...this.#origins(index)].some((value) => this.#isArithmetic(value));
-    if (isValue(index)) this.#known.set(index, counted);
+    if (!isValue(index)) return false;
+    let counted = this.#known.get(index);
+    if (counted !== undefined) return counted;
+    this.#known.set(index, false);
+    counted = this.#isArithmetic(index) || this.#counting(index).some((each) => this.#isCounted(each));
+    this.#known.set(index, counted);
     return counted;
+  }
+
+  #counting(value: Value): readonly Value[] {
+    const made = this.#made.get(value);
+    const sources = this.#sources(value);
+    const meaning = made?.kind === "op" ? made.op.facts.integer : undefined;
+    if (isNarrow(value) || meaning === undefined) return sources;
+    if (meaning === "product") return [];
+    const wide = sources.filter((each) => this.#isWide(each));
+    return wide.length > 0 && (meaning === "sum" || meaning === "difference") ? wide : sources;
+  }
+
+  /** Whether a value has more than 32 bits of its own: from a product, from memory, or from the caller. */
+  #isWide(value: Value): boolean {
+    return [...this.#origins(value)].some((each) => {
+      const made = this.#made.get(each);
+      const isOwn = made === undefined || (made.kind === "op" && (made.op.effect !== "pure" || isProduct(made)));
+      return isOwn && each.type.kind === "tile" && !isNarrow(each);
+    });
   }
 
   /** Whether a value comes of arithmetic that may wrap in 32 bits, or counts turns in them. */
@@ -127,6 +153,8 @@ class Counts {
     return isNarrow(value) && (made?.kind === "for" || (made?.kind === "op" && made.op.proof.wraps === true));
   }
 }
+
+const isProduct = ({ op }: OpStatement): boolean => op.facts.integer === "product";
 
 /** Whether a value is an integer of no more than 32 bits, or may be one. */
 function isNarrow({ type }: Value): boolean {

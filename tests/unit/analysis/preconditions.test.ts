@@ -140,6 +140,18 @@ test.each<[string, Body, string | undefined, object?, object?]>([
     },
     "N",
   ],
+  [
+    "blocks in int32, of an index in int64",
+    ({ y }) => tl.store(y.at(tl.programId(0).add(0).to(tl.int64).mul(1024).add(tl.arange(0, 1024))), 1),
+    undefined,
+  ],
+  [
+    "what int32 adds to the start of a part",
+    ({ y, n }) => tl.store(y.at(n.add(narrow())), 1, { mask: n.add(narrow()).lt(n) }),
+    undefined,
+    { ...params, n: scalar(tl.int64) },
+  ],
+  ["an index in int32 that is moved by one", ({ y }) => tl.store(y.at(narrow().to(tl.int64).add(1)), 1), "N"],
   ["an index in int64", ({ x, y }) => tl.store(y.at(int64()), tl.load(x.at(int64()))), undefined],
   [
     "the turns of a loop in int64",

@@ -15,9 +15,11 @@ import { elsewhere, excluded } from "../tests/triton/ops/conformance-excluded.js
 const ROOT = resolve(import.meta.dirname, "..");
 const FOLDERS = ["src/ops", "src/dsl"];
 
-interface Entry {
+export interface Entry {
   readonly name: string;
   readonly text: string;
+  /** Absent for control, which is no op. */
+  readonly op?: Op | undefined;
 }
 
 interface Section {
@@ -36,20 +38,21 @@ function plain(comment: string): string {
     .trim();
 }
 
-function sections(): readonly Section[] {
+/** The ops and the parts of control, by the files that define them. */
+export function sections(): readonly Section[] {
   const known = new Set(table.map(({ name }) => name));
   const control = new Set(["mut", "range", "staticRange", "when", "whileLoop", "exit", "fn"]);
   return FOLDERS.flatMap((folder) =>
     readdirSync(resolve(ROOT, folder))
       .filter((name) => name.endsWith(".ts"))
       .sort()
-      .flatMap((name): Section[] => {
-        const text = readFileSync(resolve(ROOT, folder, name), "utf8");
+      .flatMap((file): Section[] => {
+        const text = readFileSync(resolve(ROOT, folder, file), "utf8");
         const entries = [...text.matchAll(/(\/\*\*(?:(?!\*\/)[^])*\*\/)\nexport const (\w+) =/g)]
           .filter(([, , op]) => (folder === "src/ops" ? known.has(op!) : control.has(op!)))
-          .map(([, comment, op]) => ({ name: op!, text: plain(comment!) }));
+          .map(([, comment, name]) => ({ name: name!, text: plain(comment!), op: opIn(`${folder}/${file}`, name!) }));
         const title = plain(/^\/\*\*(?:(?!\*\/)[^])*\*\//.exec(text)?.[0] ?? "").split(/(?<=[.:;]) /)[0]!;
-        return entries.length === 0 ? [] : [{ file: `${folder}/${name}`, title: title.replace(/[.:;]$/, ""), entries }];
+        return entries.length === 0 ? [] : [{ file: `${folder}/${file}`, title: title.replace(/[.:;]$/, ""), entries }];
       }),
   );
 }
@@ -65,8 +68,18 @@ function call({ operands, options }: Op): string {
 /** Whether `tl` has it; some ops are methods of descriptors only. */
 const isFunction = ({ name, operands }: Op): boolean => name in ops || !("desc" in operands);
 
-/** The call of an op, as authors write it. Questions about the target have a namespace of their own. */
-function written(op: Op): string {
+/** `gather` is a function of tiles in one file and a method of tensors, which is lowered, in another. */
+function opIn(file: string, name: string): Op | undefined {
+  const ofTensors = file === "src/ops/view.ts";
+  return table.find((op) => op.name === name && (op.spelling.form === "lowered") === ofTensors);
+}
+
+export const isMethod = ({ op }: Entry): boolean => Boolean(op?.method);
+
+/** The call of an entry, as authors write it. Questions about the target have a namespace of their own. */
+export function written(entry: Entry): string {
+  const { op, name } = entry;
+  if (!op) return `tl.${name}`;
   if (op.spelling.form === "lowered") return `x.${op.name}(…)`;
   if (op.name in targetInfo) return `tl.targetInfo.${op.name}(${call(op)})`;
   if (op.spelling.form !== "method" || isFunction(op)) return `tl.${op.name}(${call(op)})`;
@@ -120,13 +133,12 @@ function dtypesOf(op: Op): string {
   return ` Dtypes: ${[...whole.map(([name]) => name), ...left].join(", ")}.`;
 }
 
-function entry({ name, text }: Entry): string {
-  const op = table.find((candidate) => candidate.name === name);
-  const head = op ? `\`${written(op)}\`` : `\`tl.${name}\``;
+function entry(each: Entry): string {
+  const { op } = each;
   const also = op?.method ? " Also a method." : "";
   const made = op?.parts ? " Derived: a function of the emitted Python, made of other ops." : "";
   const only = op?.needs.targets ? ` ${targetWords(op.needs.targets)}.` : "";
-  return `- ${head}: ${text}${also}${made}${op ? dtypesOf(op) : ""}${only}`;
+  return `- \`${written(each)}\`: ${each.text}${also}${made}${op ? dtypesOf(op) : ""}${only}`;
 }
 
 const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

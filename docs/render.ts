@@ -9,11 +9,13 @@ import { gemm } from "../examples/gemm.js";
 import { compile } from "../src/pipeline/compile-kernel.js";
 import { createSourceIndex } from "../src/source/source-index.js";
 import { runBinary, runCli } from "../src/runtime/cli/cli.js";
+import { AGENTS_PAGE, agentsParts, llmsText } from "./agents.js";
 import { specPage } from "./spec-page.js";
 import { kernelCommands, plainCommands } from "../src/runtime/commands/index.js";
 import type { Streams } from "../src/runtime/system/streams.js";
 import { folders } from "./folders.js";
 import { diagnosticsPage } from "./diagnostics.js";
+import { installParts } from "./install-tables.js";
 import { galleryTable } from "./gallery-table.js";
 import { languagePage } from "./language.js";
 import { launchTable } from "./launch-table.js";
@@ -26,6 +28,7 @@ const ROOT = resolve(import.meta.dirname, "..");
 export const documents = [
   "README.md",
   "docs/architecture.md",
+  "docs/install.md",
   "docs/language.md",
   "docs/spec.md",
   "docs/cli.md",
@@ -33,6 +36,8 @@ export const documents = [
   "docs/proofs.md",
   "docs/performance.md",
   "docs/diagnostics.md",
+  AGENTS_PAGE,
+  "llms.txt",
   TOLERANCES,
 ] as const;
 
@@ -48,7 +53,10 @@ function between(text: string, first: RegExp, last: RegExp): string {
 }
 
 /** The text of every marked part, by the name in its mark. */
-async function parts(): Promise<Readonly<Record<string, string>>> {
+type MarkedParts = Readonly<Record<string, string>>;
+
+/** The parts of the pages that have none of their own. */
+async function parts(): Promise<MarkedParts> {
   const example = read("examples/gemm.ts").replace(/^\/\*\*.*\*\/\n/, "");
   const compiled = compile(gemm, { source: createSourceIndex() });
   const jit = between(compiled.python, /^@triton\.jit$/, /^def gemm\($/).replace(/\n+def gemm\($/, "");
@@ -110,6 +118,7 @@ const whole: Readonly<Record<string, () => string>> = {
   "docs/language.md": languagePage,
   "docs/diagnostics.md": diagnosticsPage,
   "docs/spec.md": specPage,
+  "llms.txt": llmsText,
 };
 
 /** The document with every marked part filled in, or the whole document if all of it is generated. */
@@ -120,8 +129,12 @@ export async function render(document: string): Promise<string> {
 }
 
 async function filled(document: string): Promise<string> {
-  const known: Readonly<Record<string, string>> =
-    document === "docs/proofs.md" ? { proofs: await proofTable() } : await parts();
+  const own: Readonly<Record<string, () => MarkedParts | Promise<MarkedParts>>> = {
+    "docs/proofs.md": async () => ({ proofs: await proofTable() }),
+    [AGENTS_PAGE]: agentsParts,
+    "docs/install.md": installParts,
+  };
+  const known = await (own[document] ?? parts)();
   return read(document).replace(/<!-- begin (\w+) -->\n[^]*?<!-- end -->/g, (_, name: string) => {
     const part = known[name];
     if (part === undefined) throw new Error(`${document}: no part is called ${name}`);

@@ -25,69 +25,88 @@ const plain = (comment: string): string =>
 interface Entry {
   readonly name: string;
   readonly text: string;
-  readonly example: Parts;
+  /** Absent of what stands inside of another part. */
+  readonly example?: Parts;
 }
 
-const entry = ({ name, text, example }: Entry): string =>
-  `### \`${name}\`\n\n${text}\n\n\`\`\`ts\n${excerptOf(example)}\n\`\`\``;
+export interface SpecGroup {
+  readonly title: string;
+  readonly entries: readonly Entry[];
+}
 
-function entries(examples: Readonly<Record<string, Parts>>, textOf: (name: string) => string | undefined): string {
-  return Object.entries(examples)
-    .map(([name, example]) => {
-      const text = textOf(name);
-      if (!text) throw new Error(`${name} has no comment; write one above its declaration`);
-      return entry({ name, text, example });
-    })
-    .join("\n\n");
+function entriesOf(
+  examples: Readonly<Record<string, Parts>>,
+  textOf: (name: string) => string | undefined,
+): readonly Entry[] {
+  return Object.entries(examples).map(([name, example]) => {
+    const text = textOf(name);
+    if (!text) throw new Error(`${name} has no comment; write one above its declaration`);
+    return { name, text, example };
+  });
+}
+
+/** What makes params. */
+function builderTexts(types: string): (name: string) => string | undefined {
+  const member = (builder: string, name: string): string | undefined => commentsOf(types, builder).get(name);
+  const alone = (name: string): string =>
+    plain(new RegExp(`(/\\*\\*(?:(?!\\*/)[^])*\\*/)\\nexport (?:type|interface) ${name}\\b`).exec(types)![1]!);
+  const known: Readonly<Record<string, string | undefined>> = {
+    tensor: member("TensorBuilder", "()"),
+    "tensor.out": member("TensorBuilder", "out"),
+    "tensor.inout": member("TensorBuilder", "inout"),
+    "tensor(…).optional()": member("TensorParam", "optional"),
+    descriptor: alone("DescriptorBuilder"),
+    pointer: alone("PointerBuilder"),
+    scalar: alone("ScalarBuilder"),
+    constexpr: member("ConstexprBuilder", "()"),
+    "constexpr.launch": member("ConstexprBuilder", "launch"),
+    "constexpr.launch.bool": member("LaunchBuilder", "bool"),
+  };
+  return (name) => known[name] ?? member("ConstexprBuilder", name.replace("constexpr.", ""));
+}
+
+/** Everything that a spec may say, in the order of the page. */
+export function specGroups(): readonly SpecGroup[] {
+  const types = read("src/params/param-types.ts");
+  const spec = read("src/params/spec.ts");
+  const options = new Map(
+    ["TensorOptions", "OutTensorOptions", "InTensorOptions"].flatMap((name) => [...commentsOf(types, name)]),
+  );
+  const membersOf = (name: string): readonly Entry[] =>
+    Array.from(commentsOf(spec, name), ([member, text]) => ({ name: member, text }));
+  return [
+    { title: "Params", entries: entriesOf(builders, builderTexts(types)) },
+    { title: "Options of tensors", entries: entriesOf(tensorOptions, (name) => options.get(name)) },
+    { title: "Parts of the spec", entries: entriesOf(specParts, (name) => commentsOf(spec, "Spec").get(name)) },
+    { title: "In `autotune`", entries: membersOf("Autotune") },
+    { title: "In `launch`", entries: membersOf("DriverOptions") },
+    {
+      title: "Launch options of a config",
+      entries: entriesOf(launchOptions, (name) => commentsOf(spec, "LaunchOptions").get(name)),
+    },
+  ];
+}
+
+const INTRODUCTIONS: Readonly<Record<string, string>> = {
+  Params:
+    "What the kernel takes, by name. The body gets each under its name, and each size that a dim names: `({ x, y, N, BLOCK }) => …`.",
+};
+
+/** A group whose entries have examples is a chapter; the others belong to the chapter before. */
+function chapter({ title, entries }: SpecGroup): string {
+  const introduction = INTRODUCTIONS[title];
+  const parts = entries.map(({ name, text, example }) =>
+    example ? `### \`${name}\`\n\n${text}\n\n\`\`\`ts\n${excerptOf(example)}\n\`\`\`` : `- \`${name}\`: ${text}`,
+  );
+  if (entries.every(({ example }) => !example)) return [`### ${title}`, parts.join("\n")].join("\n\n");
+  return [`## ${title}`, ...(introduction ? [introduction] : []), ...parts].join("\n\n");
 }
 
 /** The text of docs/spec.md, before it is formatted. */
 export function specPage(): string {
-  const types = read("src/params/param-types.ts");
-  const spec = read("src/params/spec.ts");
-  const [tensor, tensorOf, constexpr, launch] = [
-    "TensorBuilder",
-    "TensorParam",
-    "ConstexprBuilder",
-    "LaunchBuilder",
-  ].map((name) => commentsOf(types, name)) as [
-    ReadonlyMap<string, string>,
-    ReadonlyMap<string, string>,
-    ReadonlyMap<string, string>,
-    ReadonlyMap<string, string>,
-  ];
-  const alone = (name: string): string =>
-    plain(new RegExp(`(/\\*\\*(?:(?!\\*/)[^])*\\*/)\\nexport (?:type|interface) ${name}\\b`).exec(types)![1]!);
-  const builderText: Readonly<Record<string, string | undefined>> = {
-    tensor: tensor.get("()"),
-    "tensor.out": tensor.get("out"),
-    "tensor.inout": tensor.get("inout"),
-    "tensor(…).optional()": tensorOf.get("optional"),
-    descriptor: alone("DescriptorBuilder"),
-    pointer: alone("PointerBuilder"),
-    scalar: alone("ScalarBuilder"),
-    constexpr: constexpr.get("()"),
-    "constexpr.launch": constexpr.get("launch"),
-    "constexpr.launch.bool": launch.get("bool"),
-  };
-  const options = new Map(
-    ["TensorOptions", "OutTensorOptions", "InTensorOptions"].flatMap((name) => [...commentsOf(types, name)]),
-  );
   return [
     "# The spec of a kernel",
     "`kernel(name, spec, body)`: the spec says what the kernel takes and how it is launched. This page is made from the types, with `npm run docs`. Each example shows parts of a kernel that copies `x` to `y`; a test builds all of them.",
-    "## Params",
-    "What the kernel takes, by name. The body gets each under its name, and each size that a dim names: `({ x, y, N, BLOCK }) => …`.",
-    entries(builders, (name) => builderText[name] ?? constexpr.get(name.replace("constexpr.", ""))),
-    "## Options of tensors",
-    entries(tensorOptions, (name) => options.get(name)),
-    "## Parts of the spec",
-    entries(specParts, (name) => commentsOf(spec, "Spec").get(name)),
-    "### In `autotune`",
-    [...commentsOf(spec, "Autotune")].map(([name, text]) => `- \`${name}\`: ${text}`).join("\n"),
-    "### In `launch`",
-    [...commentsOf(spec, "DriverOptions")].map(([name, text]) => `- \`${name}\`: ${text}`).join("\n"),
-    "## Launch options of a config",
-    entries(launchOptions, (name) => commentsOf(spec, "LaunchOptions").get(name)),
+    ...specGroups().map(chapter),
   ].join("\n\n");
 }

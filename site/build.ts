@@ -1,5 +1,5 @@
 /** Builds the site: `npm run site`. */
-import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { build } from "esbuild";
 import MiniSearch from "minisearch";
@@ -85,8 +85,9 @@ export async function buildSite(out = OUT): Promise<void> {
   search.addAll(sections);
   writeFileSync(join(out, "search.json"), JSON.stringify(search));
   for (const file of ["style.css", "icon.svg"]) copyFileSync(join(here, file), join(out, file));
-  for (const file of ["llms.txt", "docs/tilescript-for-agents.md"])
-    if (existsSync(join(root, file))) cpSync(join(root, file), join(out, file.split("/").at(-1)!));
+  // Their links are those of the repository: the pages as Markdown, under their names there.
+  for (const file of ["llms.txt", "docs/tilescript-for-agents.md", ...pages.map(({ source }) => source)])
+    cpSync(join(root, file), join(out, file));
 }
 
 /** The parts of a page that search finds, each with its heading. */

@@ -38,6 +38,7 @@ const planned: readonly Group[] = [
       page("performance", "Performance, tuning, profiling"),
       page("operators", "Shipping: operators and packages"),
       page("proofs", "Proofs"),
+      page("tilescript-for-agents", "For coding agents"),
     ],
   },
   {

@@ -3,11 +3,15 @@ import { type Config, type Space, launchOptionNames } from "../contract/compiled
 import { fail, type Location, type Said } from "../diagnostics/diagnostic.js";
 import { missingPart, notAKernel, pythonName, unknownPart } from "../diagnostics/catalogue/definition-codes.js";
 import { paramKind, paramName } from "../diagnostics/catalogue/param-codes.js";
+import { kernelCall } from "../diagnostics/catalogue/operator-codes.js";
+import { unknownName } from "../diagnostics/catalogue/operand-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import type { Handle } from "../ir/handle.js";
 import { checkTolerance } from "../contract/tolerance.js";
 import { elemOf, isDType } from "../types/dtype.js";
+import { whyNoFunction, whyNoGrid } from "../params/kernel-call-types.js";
 import { launch } from "./kernel-call.js";
+import { refusing } from "./unknown-names.js";
 import type { ParamDescription } from "./params.js";
 
 type Meta = Readonly<Record<string, Handle>>;
@@ -71,14 +75,44 @@ const specParts: Readonly<Record<keyof RawSpec, true>> = {
   doc: true,
 };
 
+/** Makes objects that can be called as functions, and then say what to write instead. */
+class NoFunction {
+  constructor() {
+    const called = (): never => {
+      const { name } = called as unknown as KernelDefinition;
+      return fail(kernelCall.rule(`${name}: ${whyNoFunction}`), captureLocation());
+    };
+    return Object.setPrototypeOf(called, new.target.prototype) as this;
+  }
+}
+
+const IDENTIFIER = /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u;
+
+/** `kernel[grid]`, where the grid has become the name of a property: numbers, or the text of a function or an object. */
+const isGrid = (name: string): boolean => !IDENTIFIER.test(name);
+
+Object.setPrototypeOf(
+  NoFunction.prototype,
+  refusing({
+    read: (name, receiver) => {
+      const kernel = (receiver as KernelDefinition).name;
+      return isGrid(name)
+        ? kernelCall.rule(`${kernel}: ${whyNoGrid}`)
+        : unknownName.instead(name, `the kernel ${kernel}`, "kernel.run, kernel.evaluate or kernel.check");
+    },
+  }),
+);
+
 /** What `kernel(…)` returns, without the ways to run it. */
-export class KernelDefinition {
+export class KernelDefinition extends NoFunction {
   constructor(
     readonly name: string,
     readonly spec: RawSpec,
     readonly body: (args: Record<string, Handle>) => unknown,
     readonly at: Location | undefined,
-  ) {}
+  ) {
+    super();
+  }
 
   get params(): RawSpec["params"] {
     return this.spec.params;
@@ -95,8 +129,6 @@ export function definitionOf(kernel: unknown): KernelDefinition {
   if (kernel instanceof KernelDefinition) return kernel;
   return fail(notAKernel(), captureLocation());
 }
-
-const IDENTIFIER = /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u;
 
 /** Names of the module, its source map and its temporary file are longer than the kernel's; this leaves room. */
 const LONGEST_NAME = 200;

@@ -98,6 +98,8 @@ const ofValue =
     const { type } = valueOf(receiver as Handle);
     const of = wordOf(type);
     if (/^\d+$/.test(name)) return unknownName.index(of, insteadOfElements(type));
+    // `x[:, None]` in quotes, or what JavaScript's comma leaves of it.
+    if (type.kind === "tile" && /^(?:null|undefined|.*:.*)$/.test(name)) return unknownName.axes(of);
     if (type.kind === "constexpr" && name === "value") return unknownName.instead(name, of, "it without .value");
     const table = tables[type.kind] ?? {};
     if (Object.hasOwn(table, name)) return unknownName.instead(name, of, table[name]!);
@@ -170,6 +172,14 @@ const pythonNames: Names = {
   max: "tl.maximum(x, y), or Math.max for numbers",
   sum: "tl.sum(x, axis)",
   abs: "tl.abs(x)",
+  // Keyword arguments, which JavaScript takes for assignments.
+  mask: "options in an object at the end, { mask: i.lt(N), other: 0 }",
+  other: "options in an object at the end, { mask: i.lt(N), other: 0 }",
+  axis: "the axis at its place, tl.sum(x, 1)",
+  dtype: "the dtype at its place, tl.zeros([BLOCK], tl.float32)",
+  keep_dims: "options in an object at the end, { keepDims: true }",
+  num_stages: "options in an object at the end, { numStages: 3 }",
+  num_warps: "numWarps in a config of the spec",
 };
 
 /** What to write instead of an undefined name, where it is known. */

@@ -58,6 +58,13 @@ type CallArgument<Name extends string, P, K extends string, V> =
 
 // ---- messages -------------------------------------------------------------------------------------------------------
 
+/** What Triton's authors write first: `kernel(x)` and `kernel[grid](x)`. */
+export type WhyNoFunction = "a kernel is no function; write await kernel.run({ x, y }), with its inputs by name";
+export const whyNoFunction: WhyNoFunction =
+  "a kernel is no function; write await kernel.run({ x, y }), with its inputs by name";
+/** The checker has words of its own for `kernel[grid]`. */
+export const whyNoGrid = "the grid stands in the spec; write await kernel.run({ x, y }), with its inputs by name";
+
 type WhyMissing<
   Name extends string,
   K extends string,

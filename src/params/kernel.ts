@@ -1,13 +1,14 @@
 /** The types of `kernel` and of its result. */
 import type { Args } from "./args.js";
 import type { Params } from "./param-types.js";
-import type { CallArguments, CallNames, CallResults } from "./kernel-call-types.js";
+import type { CallArguments, CallNames, CallResults, WhyNoFunction } from "./kernel-call-types.js";
 import type { Spec } from "./spec.js";
 
 /** A kernel, as `kernel(name, spec, body)` returns it. */
 export interface Kernel<out Name extends string, in out P> {
   readonly name: Name;
   readonly params: P;
+  (this: WhyNoFunction, ...given: any): never;
   /**
    * Calls it inside `op(…)`. Outputs are new tensors; tensors that it updates change. An output that may be left out is
    * asked for with `true`.

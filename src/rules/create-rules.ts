@@ -61,7 +61,11 @@ export function inferArange(start: Type, end: Type): Type | string {
 
 /** The dtype of `zeros` and `full`, which stands at its place and not in an object, as Python's keyword would. */
 export type WhyDType<Op extends string, Call extends string, D> =
-  D extends DType<any> ? "" : `${Op}: the dtype goes by position, tl.${Op}(${Call})`;
+  D extends DType<any>
+    ? ""
+    : [keyof D] extends ["dtype"]
+      ? `${Op}: the dtype goes by position, tl.${Op}(${Call})`
+      : `${Op}: needs a dtype, such as tl.float32`;
 export type ElementOf<D> = D extends DType<any> ? D[Dt] : any;
 
 /** The value of `full`: a number that the dtype can hold, a constexpr, or a scalar. */

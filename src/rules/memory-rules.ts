@@ -210,7 +210,7 @@ export function whyInBounds(index: Type): string {
 // ---- load and store -------------------------------------------------------------------------------------------------
 
 type NotAddress<Op extends string, A> = A extends TileLike
-  ? `${Op}: this is a tile of values, not an address`
+  ? `${Op}: this is a tile of values, not an address; write x.at(i, j) of a tensor x`
   : A extends TensorLike
     ? `${Op}: this is a whole tensor; say where, x.at(...)`
     : A extends DescriptorLike
@@ -219,7 +219,7 @@ type NotAddress<Op extends string, A> = A extends TileLike
         ? `${Op}: this is state; read it with .value`
         : `${Op}: needs an address, such as x.at(...)`;
 function notAddress(op: string, type: Type): string {
-  if (type.kind === "tile") return `${op}: this is a tile of values, not an address`;
+  if (type.kind === "tile") return `${op}: this is a tile of values, not an address; write x.at(i, j) of a tensor x`;
   if (type.kind === "descriptor") return `${op}: this is a descriptor; call its method, desc.${op}(...)`;
   return type.kind === "tensor"
     ? `${op}: this is a whole tensor; say where, x.at(...)`

@@ -12,6 +12,11 @@ interface MakeKeywords {
 }
 type Make = (size: TorchShape, keywords?: MakeKeywords) => TorchTensor;
 type MakeLike = (input: TorchTensor, keywords?: MakeKeywords) => TorchTensor;
+interface Range {
+  (end: TorchNumber, keywords?: MakeKeywords): TorchTensor;
+  (start: TorchNumber, end: TorchNumber, keywords?: MakeKeywords): TorchTensor;
+  (start: TorchNumber, end: TorchNumber, step: TorchNumber, keywords?: MakeKeywords): TorchTensor;
+}
 type Draw = (size: TorchShape) => TorchTensor;
 
 const RANDOM = { makes: true, draws: true } as const;
@@ -43,10 +48,13 @@ const makingLike = (value: number): TorchFunction => ({
 
 /** Tensors of their own lie on the device of the kernel's tensors. */
 export const creation = {
-  /** `0, 1, …` below the end. */
-  arange: inTorch<(end: TorchNumber, keywords?: MakeKeywords) => TorchTensor>({
-    params: ["end", "dtype"],
-    run: ({ end }) => made([Math.ceil(Number(end))], (i) => i),
+  /** `start, start + step, …` below the end; from 0 with one number. */
+  arange: inTorch<Range>({
+    params: ["start", "end", "step", "dtype"],
+    run({ start = 0, end, step = 1 }) {
+      const [from, to] = end === undefined ? [0, Number(start)] : [Number(start), Number(end)];
+      return made([Math.max(0, Math.ceil((to - from) / Number(step)))], (i) => from + i * Number(step));
+    },
     makes: true,
   }),
   full: inTorch<(size: TorchShape, fill_value: TorchNumber, keywords?: MakeKeywords) => TorchTensor>({

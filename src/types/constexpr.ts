@@ -223,6 +223,9 @@ export function dimsOf(types: readonly Type[]): Dim[] {
   return types.map((type) => (type.kind === "constexpr" ? dimOf(type) : 1));
 }
 
+/** What to do where a size of run time stands in place of a constexpr. */
+const DECLARE = "declare a block size among the params, BLOCK: constexpr()";
+
 /** A tile's dimension: a power of two, or a constexpr whose values the build checks. */
 export type WhyDim<Op extends string, X> = X extends number
   ? number extends X
@@ -233,11 +236,11 @@ export type WhyDim<Op extends string, X> = X extends number
   : X extends ConstLike<any, "int">
     ? ""
     : X extends TileLike
-      ? `${Op}: a dimension must be a constexpr or a number, this is a run-time ${Call<X[El]>}`
+      ? `${Op}: a dimension must be a constexpr or a number, this is a run-time ${Call<X[El]>}; ${typeof DECLARE}`
       : `${Op}: a dimension must be a constexpr or a number`;
 export function whyDim(op: string, type: Type): string {
   if (type.kind === "tile") {
-    return `${op}: a dimension must be a constexpr or a number, this is a run-time ${call(type.dtype)}`;
+    return `${op}: a dimension must be a constexpr or a number, this is a run-time ${call(type.dtype)}; ${DECLARE}`;
   }
   const value = type.kind === "constexpr" ? literalValue(type) : undefined;
   if (value !== undefined) return isPowerOfTwo(value) ? "" : `${op}: ${value} is not a power of two up to ${MAX_NUMEL}`;
@@ -264,7 +267,7 @@ export type WhyBound<Op extends string, X> = X extends number
   : X extends ConstLike<any, "int">
     ? ""
     : X extends TileLike
-      ? `${Op}: bounds must be constexprs or numbers, this is a run-time ${Call<X[El]>}`
+      ? `${Op}: bounds must be constexprs or numbers, this is a run-time ${Call<X[El]>}; ${typeof DECLARE}`
       : X extends ConstLike<any, "float">
         ? `${Op}: bounds must be integers, this constexpr is a float; divide integers with floorDiv`
         : `${Op}: bounds must be constexprs or numbers, such as ${Op}(0, BLOCK)`;
@@ -272,7 +275,7 @@ export function whyBound(op: string, type: Type): string {
   if (type.kind === "constexpr" && type.of === "int") return "";
   if (type.kind === "constexpr" && literalValue(type) !== undefined) return whyWhole(op, type.text);
   if (type.kind === "tile")
-    return `${op}: bounds must be constexprs or numbers, this is a run-time ${call(type.dtype)}`;
+    return `${op}: bounds must be constexprs or numbers, this is a run-time ${call(type.dtype)}; ${DECLARE}`;
   return type.kind === "constexpr" && type.of === "float"
     ? `${op}: bounds must be integers, this constexpr is a float; divide integers with floorDiv`
     : `${op}: bounds must be constexprs or numbers, such as ${op}(0, BLOCK)`;

@@ -7,11 +7,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { AGENTS_PAGE } from "../../docs/agents.js";
 import { readsTypeScript } from "../../src/runtime/invocation/import-file.js";
 import { isFullRun } from "../support/drawn.js";
 import { installInto } from "../support/installed.js";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
+
+/** What coding agents read. */
+const FOR_AGENTS = [AGENTS_PAGE, "llms.txt", "skills/tilescript/SKILL.md"];
+/** The most that the tarball may weigh, so that nothing comes back into it unseen. */
+const MOST_BYTES = 900_000;
 
 interface Manifest {
   readonly dependencies: Readonly<Record<string, string>>;
@@ -98,17 +104,27 @@ describe.runIf(isFullRun())("the tarball of a clean checkout", { timeout: 240_00
     await execa("sh", ["-c", `git archive HEAD | tar x -C '${checkout}'`], { cwd: root });
     symlinkSync(join(root, "node_modules"), join(checkout, "node_modules"));
     const { stdout } = await execa("npm", ["pack", "--json", "--silent"], { cwd: checkout });
-    const [packed] = JSON.parse(stdout.slice(stdout.indexOf("["))) as [{ filename: string; files: { path: string }[] }];
+    const [packed] = JSON.parse(stdout.slice(stdout.indexOf("["))) as [
+      { filename: string; size: number; files: { path: string }[] },
+    ];
     const files = packed.files.map(({ path }) => path);
     const targets = Object.values(manifest.exports).flatMap((each) =>
       typeof each === "string" ? each : Object.values(each),
     );
     for (const target of [...targets, ...Object.values(manifest.bin)])
       expect(files).toContain(target.replace("./", ""));
-    for (const needed of ["LICENSE", "README.md", "python/requirements.lock", "templates/package/README.md"])
+    for (const needed of [
+      "LICENSE",
+      "README.md",
+      "python/requirements.lock",
+      "templates/package/README.md",
+      ...FOR_AGENTS,
+    ])
       expect(files).toContain(needed);
-    const wanted = /^(bin|dist|python|templates)\/|^(package\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
-    expect(files.filter((path) => !wanted.test(path) || /\.map$|__pycache__|\.test\.js$/.test(path))).toEqual([]);
+    const wanted = /^(bin|dist|python|templates|skills)\/|^(package\.json|README\.md|LICENSE|llms\.txt)$/;
+    const unwanted = files.filter((path) => !wanted.test(path) || /\.map$|__pycache__|\.test\.js$/.test(path));
+    expect(unwanted).toEqual([AGENTS_PAGE]);
+    expect(packed.size).toBeLessThan(MOST_BYTES);
     const project = join(folder, "unpacked");
     await mkdir(join(project, "node_modules"), { recursive: true });
     await execa("tar", ["xzf", join(checkout, packed.filename)], { cwd: project });
@@ -116,5 +132,26 @@ describe.runIf(isFullRun())("the tarball of a clean checkout", { timeout: 240_00
     await withDependencies(project);
     const { code } = await transform(source, { loader: "ts" });
     expect(await check(project, "kernel.js", code)).toEqual(ok);
+    // Comments are in the declarations alone, and these are complete.
+    expect(await readFile(join(project, "node_modules/tilescript/dist/index.js"), "utf8")).not.toContain("/**");
+    symlinkSync(join(root, "node_modules/@types"), join(project, "node_modules/@types"));
+    await writeFile(join(project, "kernel.ts"), source);
+    for (const [module, moduleResolution] of [
+      ["nodenext", "nodenext"],
+      ["esnext", "bundler"],
+    ]) {
+      const compilerOptions = {
+        module,
+        moduleResolution,
+        strict: true,
+        noEmit: true,
+        target: "es2023",
+        types: ["node"],
+      };
+      const config = { compilerOptions: { ...compilerOptions, skipLibCheck: false }, files: ["kernel.ts"] };
+      await writeFile(join(project, "tsconfig.json"), JSON.stringify(config));
+      const typed = await execa(join(root, "node_modules/.bin/tsc"), ["-p", project], { reject: false });
+      expect(typed.stdout).toBe("");
+    }
   });
 });

@@ -257,10 +257,48 @@ export const firstLinesOfTheBuild: readonly First[] = [
     "",
     "this is a promise, and a kernel does not wait; remove async and await",
   ),
+  // Python's keyword arguments, which JavaScript takes for assignments
+  line(
+    "tl.load(p.add(rm), mask = rm.lt(M), other = 0.0);",
+    "",
+    "mask: Python's name, not JavaScript's; write options in an object at the end, { mask: i.lt(N), other: 0 }",
+  ),
+  line(
+    "tl.zeros([BLOCK_M], dtype = tl.float32);",
+    "",
+    "dtype: Python's name, not JavaScript's; write the dtype at its place, tl.zeros([BLOCK], tl.float32)",
+  ),
+  line(
+    "tl.sum(tl.load(a.at(rm, rk)), axis = 1);",
+    "",
+    "axis: Python's name, not JavaScript's; write the axis at its place, tl.sum(x, 1)",
+  ),
+  line(
+    'rm[":", null].add(rn);',
+    "",
+    "this tile has no [:, None]; write x.col for x[:, None], and x.row for x[None, :]",
+  ),
+  line('rn[null, ":"];', "", "this tile has no [:, None]; write x.col for x[:, None], and x.row for x[None, :]"),
 ];
 
 /** What the options of a kernel are on the first try, and what the build says. */
 export const firstKernels: readonly (readonly [code: string, says: string])[] = [
+  [
+    'kernel("one", { params: {}, grid: () => [1] }, () => {})(1)',
+    "one: a kernel is no function; write await kernel.run({ x, y }), with its inputs by name",
+  ],
+  [
+    'kernel("one", { params: {}, grid: () => [1] }, () => {})[[1, 1]](1)',
+    "one: the grid stands in the spec; write await kernel.run({ x, y }), with its inputs by name",
+  ],
+  [
+    'kernel("one", { params: {}, grid: () => [1] }, () => {})[(meta) => [1]](1)',
+    "one: the grid stands in the spec; write await kernel.run({ x, y }), with its inputs by name",
+  ],
+  [
+    'kernel("one", { params: {}, grid: () => [1] }, () => {}).warmup(1)',
+    "warmup: the kernel one has none; write kernel.run, kernel.evaluate or kernel.check",
+  ],
   [
     "kernel({ params: {}, grid: () => [1] }, () => {})",
     'kernel: the first argument is its name, not an object; write kernel("name", { … }, ({ x, N }) => { … })',

@@ -5,6 +5,7 @@ export const calls: Chapter = {
   title: "Calls",
   of: "kernels",
   mistakes: [
+    mistake("a kernel called as a function", "softmax(x, scales);", "void softmax.run({ x, scales });"),
     mistake("an input that is missing", "void softmax.evaluate({ x });", "void softmax.evaluate({ x, scales });"),
     mistake(
       "an input of another dtype",

@@ -96,7 +96,7 @@ export const specShapes = defineCode("spec-shapes", {
 export const kernelResult = defineCode(
   "kernel-result",
   (kernel: string) =>
-    `${kernel}: the kernel's function returns something; a kernel returns nothing and stores its results`,
+    `${kernel}: the kernel's function returns something; store it instead, tl.store(y.at(i), x), and return nothing`,
 );
 
 export const unusedTensor = defineCode(

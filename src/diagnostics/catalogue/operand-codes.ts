@@ -63,6 +63,7 @@ export const unknownName = defineCode("unknown-name", {
   instead: (name: string, of: string, instead: string) => `${name}: ${of} has none; write ${instead}`,
   unlike: (name: string, of: string) => `${name}: ${of} has none; docs/language.md lists every name`,
   index: (of: string, instead: string) => `${of} has no elements by index; ${instead}`,
+  axes: (of: string) => `${of} has no [:, None]; write x.col for x[:, None], and x.row for x[None, :]`,
   iterated: (of: string, instead: string) => `${of} has no elements that JavaScript could take one by one; ${instead}`,
   set: (name: string, of: string) =>
     `${name}: ${of} cannot be changed; hold what changes in tl.mut(…) and set its .value`,

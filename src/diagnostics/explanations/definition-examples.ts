@@ -4,7 +4,7 @@ import type { Explanation } from "./explanation.js";
 export const definitions = {
   "kernel-result": {
     means: "A kernel's function returns nothing: results leave a kernel through memory.",
-    says: "example: the kernel's function returns something; a kernel returns nothing and stores its results",
+    says: "example: the kernel's function returns something; store it instead, tl.store(y.at(i), x), and return nothing",
     fails: { body: "return tl.load(x.at(i));" },
     passes: { body: "tl.store(y.at(i), tl.load(x.at(i)));" },
   },

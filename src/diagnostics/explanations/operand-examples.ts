@@ -96,13 +96,13 @@ export const rules = {
   },
   "needs-address": {
     means: "Memory is accessed through a pointer, a view or a descriptor.",
-    says: "load: this is a tile of values, not an address",
+    says: "load: this is a tile of values, not an address; write x.at(i, j) of a tensor x",
     fails: { body: "tl.store(y.at(i), tl.load(i));" },
     passes: { body: "tl.store(y.at(i), tl.load(x.at(i)));" },
   },
   "needs-constexpr": {
     means: "Triton must know this number when it compiles: a constexpr or a number.",
-    says: "arange: bounds must be constexprs or numbers, this is a run-time int32",
+    says: "arange: bounds must be constexprs or numbers, this is a run-time int32; declare a block size among the params, BLOCK: constexpr()",
     fails: { body: "const j = tl.arange(0, N);\ntl.store(y.at(j), tl.load(x.at(j)));" },
     passes: { body: "const j = tl.arange(0, BLOCK);\ntl.store(y.at(j), tl.load(x.at(j)));" },
   },

@@ -8,6 +8,7 @@ import { environmentFolder, readyMarker, venvPython } from "../system/cache-fold
 import { lockFile } from "./environment.js";
 import { EnvironmentError } from "../system/problems.js";
 import type { Host } from "./host.js";
+import { type Installer, installerEnv, installerOn, PIP_FLAGS, type Step } from "./installers.js";
 import { placeHere, placeOn, type SetupPlace } from "./setup-place.js";
 import { defaultStartMs } from "./worker.js";
 import { pythonScript } from "./start-python.js";
@@ -18,6 +19,8 @@ export interface SetupOptions {
   readonly lock?: string;
   /** The packages to add for a Ray cluster, and the version of Ray; no version stands for the list's own. */
   readonly ray?: { readonly lock: string; readonly version?: string };
+  /** Whether a download may break, so that pip is upgraded first to one that resumes. Default: with our own lock. */
+  readonly isLarge?: boolean;
   readonly env?: NodeJS.ProcessEnv;
   /** The machine to make it on. Default: this one. */
   readonly host?: Host | undefined;
@@ -30,7 +33,6 @@ const SIZE = "about 3 GB to download and 5.8 GB on disk, most of it CUDA librari
 const NEEDED_BYTES = 7e9;
 /** A slow network takes an hour for the packages. */
 const STEP_MS = 7_200_000;
-const pipFlags = ["--disable-pip-version-check", "--no-input", "--progress-bar", "off"];
 const candidates = ["python3", "python3.13", "python3.12", "python3.11", "python3.14"];
 
 /** Creates the environment unless it exists, and returns its Python executable. Throws EnvironmentError. */
@@ -79,22 +81,28 @@ interface Making {
 }
 
 async function make({ folder, venv, lock, on, say, full, options }: Making): Promise<void> {
-  const base = await basePython(options.python, on);
+  const installer = await installerOn(on);
+  const base = await basePython(options.python, installer, on);
   if (full) {
-    say(`installing torch and triton into ${folder}${on.where}: ${SIZE}`);
+    say(`installing torch and triton into ${folder}${on.where} with ${installer.name}: ${SIZE}`);
     await needSpace(folder, on);
   }
-  // Remove what an interrupted setup left; pip keeps its downloads elsewhere.
+  // Remove what an interrupted setup left; downloads are kept elsewhere.
   await on.remove(venv);
-  await run(base, on.module("venv", venv), on, "making a virtual environment", say);
   const python = venvPython(venv);
   const listed = await on.listed(lock);
-  await run(python, on.module("pip", "install", ...pipFlags, "-r", listed), on, "pip install", say);
+  const isLarge = options.isLarge ?? full;
+  for (const step of installer.steps({ base, venv, listed, isLarge }, on)) await run(step, on, say);
   const imports = options.imports ?? ["numpy", "torch", "triton"];
-  if (imports.length > 0)
-    await run(python, ["-c", `import ${imports.join(", ")}`], on, "importing what was installed", say);
+  if (imports.length > 0) await run(importing(python, imports), on, say);
   await on.write(readyMarker(folder), JSON.stringify({ lock: await readFile(lock, "utf8") }));
 }
+
+const importing = (python: string, modules: readonly string[]): Step => ({
+  name: "importing what was installed",
+  command: python,
+  args: ["-c", `import ${modules.join(", ")}`],
+});
 
 type RayChoice = NonNullable<SetupOptions["ray"]>;
 
@@ -111,21 +119,27 @@ async function rayOf(python: string, on: SetupPlace): Promise<string> {
 async function addRay(ray: RayChoice, python: string, on: SetupPlace, say: (line: string) => void): Promise<void> {
   say(`installing Ray for ${python}${on.where}: about 80 MB to download and 300 MB on disk`);
   const what = ray.version === undefined ? ["-r", await on.listed(ray.lock)] : [`ray==${ray.version}`];
-  await run(python, on.module("pip", "install", ...pipFlags, ...what), on, "pip install", say);
-  await run(python, ["-c", "import ray"], on, "importing what was installed", say);
+  await run(
+    { name: "pip install", command: python, args: on.module("pip", "install", ...PIP_FLAGS, ...what) },
+    on,
+    say,
+  );
+  await run(importing(python, ["ray"]), on, say);
 }
 
 /** The first Python for which the lock's packages have builds. */
-async function basePython(named: string | undefined, on: SetupPlace): Promise<string> {
-  const check = "import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))";
+async function basePython(named: string | undefined, { modules }: Installer, on: SetupPlace): Promise<string> {
+  const imported = ["sys", ...modules].join(", ");
+  const check = `import ${imported}; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))`;
   for (const candidate of named ? [named] : candidates) {
     const ran = await on.run(candidate, pythonScript(check), { deadlineMs: defaultStartMs });
     if (ran.exitCode === 0) return candidate;
   }
+  const needed = `Python 3.11 to 3.14${modules.length > 0 ? " with its venv module" : ""}`;
   throw new EnvironmentError(
     named
-      ? `${named}${on.where} can't make the environment; Python 3.11 to 3.14 with its venv module is needed`
-      : `no Python 3.11 to 3.14 with its venv module is on PATH${on.where}; install one (Debian: python3 and python3-venv) or name one with --python`,
+      ? `${named}${on.where} can't make the environment; ${needed} is needed`
+      : `no ${needed} is on PATH${on.where}; install one (Debian: python3 and python3-venv) or name one with --python`,
   );
 }
 
@@ -140,10 +154,8 @@ async function needSpace(folder: string, on: SetupPlace): Promise<void> {
 
 /** Runs one step and reports the lines that show progress. */
 async function run(
-  command: string,
-  args: readonly string[],
+  { name, command, args, optional }: Step,
   on: SetupPlace,
-  step: string,
   say: (line: string) => void,
 ): Promise<void> {
   const started = performance.now();
@@ -152,14 +164,14 @@ async function run(
     for (const line of text.split("\n"))
       if (/^\s*(Downloading|Using cached|Installing collected)/.test(line)) say(`  ${line.trim().slice(0, 100)}`);
   };
-  const ran = await on.run(command, args, { deadlineMs: STEP_MS, onOutput });
+  const ran = await on.run(command, args, { deadlineMs: STEP_MS, env: installerEnv, onOutput });
   clearInterval(beat);
-  if (ran.exitCode !== 0) {
+  if (ran.exitCode !== 0 && optional !== true) {
     const printed = `${ran.stdout}\n${ran.stderr}`.trim();
     const last = ran.late ? "it took more than two hours" : printed.split("\n").slice(-3).join(" ");
     const remedy = /No space left|Disk quota/.test(printed) ? "; set XDG_CACHE_HOME to a larger disk" : "";
     throw new EnvironmentError(
-      `${step} failed: ${last || (ran.unstarted ?? ran.signal ?? "it said nothing")}${remedy}`,
+      `${name} failed: ${last || (ran.unstarted ?? ran.signal ?? "it said nothing")}${remedy}`,
     );
   }
 }

@@ -57,7 +57,8 @@ export function placeHere(env: NodeJS.ProcessEnv): SetupPlace {
         throw new EnvironmentError(`cannot create ${folder} (${code}); set XDG_CACHE_HOME to a writable folder`);
       }
     },
-    run: (command, args, options) => runProgram(command, args, { ...options, env: pythonEnv(env) }),
+    run: (command, args, options) =>
+      runProgram(command, args, { ...options, env: { ...pythonEnv(env), ...options.env } }),
     module: (...args) => pythonModule("tilescript_worker.parent", String(process.pid), ...args),
     listed: async (lock) => lock,
   };

@@ -1,0 +1,153 @@
+/**
+ * `npm run package:figures`: what the package weighs, as npm gets it and as a user's project has it, and what a command
+ * costs from a cold process. Writes bench/results/package.json, of which docs/install.md has a table. With
+ * `--before TARBALL` it measures that one and keeps it beside as what was before.
+ */
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { writeReport } from "../bench/write-report.js";
+
+const root = resolve(import.meta.dirname, "..");
+const RESULT = "package";
+
+export interface Dependency {
+  readonly name: string;
+  readonly version: string;
+  /** With those that nothing else needs. */
+  readonly bytes: number;
+  readonly optional?: true;
+}
+
+export interface Figures {
+  readonly tarballBytes: number;
+  readonly unpackedBytes: number;
+  readonly files: number;
+  readonly installedBytes: number;
+  readonly packages: number;
+  readonly dependencies: readonly Dependency[];
+  /** Seconds of CPU, the median of several processes. What else a machine does adds to it. */
+  readonly cpu: Readonly<Record<"help" | "wrong option" | "check", number>>;
+}
+
+interface Manifest {
+  readonly version: string;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+}
+
+const KERNEL = `import { constexpr, kernel, tensor, tl } from "tilescript";
+export const scale = kernel("scale", {
+  params: { x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr() },
+  grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)],
+  config: { BLOCK: 16 },
+}, ({ x, y, BLOCK }) => {
+  const i = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+  tl.store(y.at(i), tl.load(x.at(i)).mul(2));
+});
+`;
+
+function bytesOf(folder: string): number {
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  return files.reduce((sum, file) => sum + statSync(join(file.parentPath, file.name)).size, 0);
+}
+
+const manifestOf = (folder: string): Manifest =>
+  JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest;
+
+/** The installed packages that these need, by the path of each. */
+function needed(modules: string, names: readonly string[], without?: string): ReadonlySet<string> {
+  const found = new Set<string>();
+  const visit = (name: string): void => {
+    const folder = join(modules, name);
+    if (name === without || found.has(name) || !existsSync(folder)) return;
+    found.add(name);
+    const { dependencies, optionalDependencies } = manifestOf(folder);
+    Object.keys({ ...dependencies, ...optionalDependencies }).forEach(visit);
+  };
+  names.forEach(visit);
+  return found;
+}
+
+/** Seconds of CPU of a command: the median of several processes. */
+function cpuOf(project: string, ...args: readonly string[]): number {
+  const script = `TIMEFORMAT='%U %S'; time "$@" >/dev/null 2>/dev/null`;
+  const binary = join(project, "node_modules/tilescript/bin/tilescript.js");
+  const times = Array.from({ length: 7 }, () => {
+    const printed = execFileSync(
+      "bash",
+      ["-c", `{ ${script}; } 2>&1; true`, "bash", process.execPath, binary, ...args],
+      {
+        cwd: project,
+        encoding: "utf8",
+      },
+    );
+    return printed
+      .trim()
+      .split(" ")
+      .map(Number)
+      .reduce((a, b) => a + b, 0);
+  }).sort((a, b) => a - b);
+  return Number(times[3]!.toFixed(2));
+}
+
+function figuresOf(tarball: string): Figures {
+  const project = mkdtempSync(join(tmpdir(), "tilescript-figures-"));
+  try {
+    writeFileSync(join(project, "package.json"), `{ "type": "module" }`);
+    writeFileSync(join(project, "kernel.js"), KERNEL);
+    execFileSync("npm", ["install", "--no-audit", "--no-fund", "--silent", tarball], {
+      cwd: project,
+      stdio: "inherit",
+    });
+    const modules = join(project, "node_modules");
+    const own = join(modules, "tilescript");
+    const { dependencies = {}, optionalDependencies = {} } = manifestOf(own);
+    const names = Object.keys({ ...dependencies, ...optionalDependencies });
+    const dependency = (name: string): Dependency => {
+      const others = needed(
+        modules,
+        names.filter((other) => other !== name),
+        name,
+      );
+      const alone = [...needed(modules, [name])].filter((each) => !others.has(each));
+      const bytes = alone.reduce((sum, each) => sum + bytesOf(join(modules, each)), 0);
+      const { version } = manifestOf(join(modules, name));
+      return { name, version, bytes, ...(name in optionalDependencies && { optional: true }) };
+    };
+    return {
+      tarballBytes: statSync(tarball).size,
+      unpackedBytes: bytesOf(own),
+      files: readdirSync(own, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).length,
+      installedBytes: bytesOf(modules),
+      packages: needed(modules, ["tilescript"]).size,
+      dependencies: names.map(dependency).sort((a, b) => b.bytes - a.bytes),
+      cpu: {
+        help: cpuOf(project, "--help"),
+        "wrong option": cpuOf(project, "run", "--nope"),
+        check: cpuOf(project, "check", "kernel.js"),
+      },
+    };
+  } finally {
+    rmSync(project, { recursive: true, force: true });
+  }
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const { values } = parseArgs({ options: { before: { type: "string" } } });
+  const file = join(root, `bench/results/${RESULT}.json`);
+  const known = existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as { before?: Figures; now?: Figures }) : {};
+  const { before, now } = known;
+  if (values.before !== undefined) writeReport(RESULT, { before: figuresOf(resolve(values.before)), now });
+  else {
+    const folder = mkdtempSync(join(tmpdir(), "tilescript-tarball-"));
+    const packed = execFileSync("npm", ["pack", "--silent", "--pack-destination", folder], {
+      cwd: root,
+      encoding: "utf8",
+    });
+    writeReport(RESULT, { before, now: figuresOf(join(folder, packed.trim().split("\n").at(-1)!)) });
+    rmSync(folder, { recursive: true });
+  }
+}

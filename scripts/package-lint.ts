@@ -1,0 +1,36 @@
+/**
+ * `npm run package:lint`: what publint and Are The Types Wrong say of the tarball. They are fetched when they are asked
+ * for: no test needs them.
+ */
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+
+const root = resolve(import.meta.dirname, "..");
+
+/**
+ * publint suggests `"sideEffects": false`, which would be wrong: modules give values their methods when they are loaded.
+ *
+ * The package has ES modules alone. `require` of one works in every supported Node and is what `cjs-resolves-to-esm`
+ * warns of; resolution of before `exports`, `node10`, finds none of the entries.
+ */
+const ATTW_FLAGS = ["--ignore-rules", "cjs-resolves-to-esm", "--profile", "node16"];
+
+const folder = mkdtempSync(join(tmpdir(), "tilescript-lint-"));
+try {
+  const packed = execFileSync("npm", ["pack", "--silent", "--pack-destination", folder], {
+    cwd: root,
+    encoding: "utf8",
+  });
+  const tarball = join(folder, packed.trim().split("\n").at(-1)!);
+  const run = (...args: readonly string[]): boolean =>
+    spawnSync("npx", ["--yes", ...args], { cwd: root, stdio: "inherit" }).status === 0;
+  const clean = [
+    run("publint@0.3", "--strict", tarball),
+    run("--package=@arethetypeswrong/cli@0.18", "attw", tarball, ...ATTW_FLAGS),
+  ];
+  process.exitCode = clean.every(Boolean) ? 0 : 1;
+} finally {
+  rmSync(folder, { recursive: true });
+}

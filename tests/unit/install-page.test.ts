@@ -1,0 +1,39 @@
+/** The page on installing speaks of what package.json has, and its figures of the dependencies that are locked. */
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { buys } from "../../docs/install-tables.js";
+import { declarationsOf } from "../../scripts/prepack.js";
+
+const root = join(import.meta.dirname, "../..");
+const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly optionalDependencies: Readonly<Record<string, string>>;
+};
+const names = Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies }).sort();
+
+test("the page says of each dependency what it is for", () => {
+  expect(Object.keys(buys).sort()).toEqual(names);
+});
+
+test("the figures are of these dependencies (renew them with npm run package:figures)", () => {
+  const file = join(root, "bench/results/package.json");
+  expect(existsSync(file)).toBe(true);
+  const { now } = JSON.parse(readFileSync(file, "utf8")) as {
+    readonly now: { readonly dependencies: readonly { readonly name: string }[] };
+  };
+  expect(now.dependencies.map(({ name }) => name).sort()).toEqual(names);
+});
+
+test("a declaration brings those that it names, in each way that it may name them", () => {
+  const files: Readonly<Record<string, string>> = {
+    "/index.d.ts": `export * from "./a.js";\nimport "./e.js";\nexport type T = import("./b/c.js").C;`,
+    "/a.d.ts": `import type { D } from "./b/d.js";\nimport fc from "fast-check";\nexport type A = D;`,
+    "/b/c.d.ts": `export interface C {}`,
+    "/b/d.d.ts": `export type D = import("../a.js").A;`,
+    "/e.d.ts": `declare module "x" {}`,
+    "/unused.d.ts": `export {};`,
+  };
+  const found = declarationsOf(["/index.d.ts"], (file) => files[file]!);
+  expect([...found].sort()).toEqual(["/a.d.ts", "/b/c.d.ts", "/b/d.d.ts", "/e.d.ts", "/index.d.ts"]);
+});

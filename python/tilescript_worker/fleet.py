@@ -40,6 +40,7 @@ class Actor:
     """An actor with its place, what it runs on, and how many requests it has."""
 
     handle: Any
+    name: str = ""
     place: str = ""
     python: str = ""
     hello: dict[str, Any] = field(default_factory=dict)
@@ -51,7 +52,17 @@ class Actor:
         """Waits until it runs."""
         found = await self.handle.where.remote()
         unit = f"cpu:{number}" if found["gpu"] is None else f"gpu:{found['gpu']}"
-        self.place, self.python = f"{found['node']} {unit}", found["python"]
+        self.name, self.place, self.python = found["name"], f"{found['node']} {unit}", found["python"]
+
+    async def greet(self) -> dict[str, Any]:
+        """What its worker runs on. Raises ``Unusable``."""
+        greeting = {"v": VERSION, "id": 0, "type": "hello"}
+        answer = await self.handle.ask.remote(self.name, greeting, None, HELLO_SECONDS)
+        reply = answer.get("reply")
+        if reply is None or not reply["ok"]:
+            why = reply["error"]["message"] if reply else answer.get("printed") or answer["lost"]
+            raise Unusable(f"on {self.place}, {self.python} can't be used: {why.strip().splitlines()[-1]}")
+        return dict(reply["result"])
 
 
 class Fleet:
@@ -84,7 +95,7 @@ class Fleet:
             device = "interpreter"
         if device in ("cuda", "hip") and not gpus:
             raise Unusable("the cluster has no GPU; with #cpu:4 at its end the device is Triton's interpreter there")
-        on_gpu = device not in ("interpreter", "compiler")
+        on_gpu = device != "interpreter"
         needs = {"num_gpus": 1, "num_cpus": 0} if on_gpu else {"num_cpus": 1}
         seats = ray.remote(Seat).options(
             # Ray starts a lost actor again. A call on it fails at once, since others may be free to answer.
@@ -100,7 +111,7 @@ class Fleet:
             raise Unusable(f"the cluster has {most} CPUs, {needed}, such as #cpu:{most}")
         self._actors = [Actor(seats.remote(device)) for _ in range(count or most)]
 
-    async def start(self, greets: bool) -> list[dict[str, Any]]:
+    async def start(self) -> list[dict[str, Any]]:
         """Waits for the actors, and says what each runs on. Raises ``Unusable``."""
         placing = {asyncio.ensure_future(actor.locate(i)): actor for i, actor in enumerate(self._actors)}
         begun, _ = await asyncio.wait(placing, timeout=FIRST_SECONDS, return_when=asyncio.FIRST_COMPLETED)
@@ -116,17 +127,10 @@ class Fleet:
             if error := task.exception():
                 raise Unusable(f"an actor can't be started: {_first_line(error)}")
         self._actors = [actor for task, actor in placing.items() if task in begun]
-        if greets:
-            await asyncio.gather(*[self._greet(actor) for actor in self._actors])
+        greetings = await asyncio.gather(*[actor.greet() for actor in self._actors])
+        for actor, hello in zip(self._actors, greetings, strict=True):
+            actor.hello = hello
         return [{"place": actor.place, "python": actor.python, "hello": actor.hello} for actor in self._actors]
-
-    async def _greet(self, actor: Actor) -> None:
-        answer = await actor.handle.ask.remote({"v": VERSION, "id": 0, "type": "hello"}, None, HELLO_SECONDS)
-        reply = answer.get("reply")
-        if reply is None or not reply["ok"]:
-            why = reply["error"]["message"] if reply else answer["printed"] or answer["lost"]
-            raise Unusable(f"on {actor.place}, {actor.python} can't be used: {why.strip().splitlines()[-1]}")
-        actor.hello = reply["result"]
 
     def take(self, message: dict[str, Any]) -> None:
         """Serves one message of the runner."""
@@ -169,10 +173,13 @@ class Fleet:
                         continue
                     module = self._modules.get(request.get("module"))
                     try:
-                        return actor, await actor.handle.ask.remote(request, module, message["seconds"])
+                        answer = await actor.handle.ask.remote(actor.name, request, module, message["seconds"])
                     except asyncio.CancelledError:
                         await _settled(actor.handle.end.remote())
                         raise
+                if answer.get("lost") != "moved":
+                    return actor, answer
+                self._lose(actor)
             except RayActorError as error:
                 losses += 1
                 self._lose(actor)
@@ -183,7 +190,7 @@ class Fleet:
 
     async def _one_for(self, asked: Actor) -> Actor:
         while True:
-            same = [each for each in self._actors if each.hello.get("deviceName") == asked.hello.get("deviceName")]
+            same = [each for each in self._actors if _kind(each.hello) == _kind(asked.hello)]
             there = [each for each in same if each.is_there]
             if asked.is_there:
                 return asked
@@ -208,8 +215,9 @@ class Fleet:
             await asyncio.sleep(0.5)
             try:
                 await actor.locate(self._actors.index(actor))
-                actor.is_there = True
-            except RayActorError:
+                # Ray knows numbers of GPUs. The one that it has found may be of another kind.
+                actor.is_there = _kind(await actor.greet()) == _kind(actor.hello)
+            except (RayActorError, Unusable):
                 continue
 
     def send(self, message: dict[str, Any]) -> None:
@@ -225,6 +233,10 @@ class Fleet:
         if there:
             await asyncio.wait([asyncio.ensure_future(_settled(each)) for each in there], timeout=5)
         ray.shutdown()
+
+
+def _kind(hello: dict[str, Any]) -> tuple[str, dict[str, str]]:
+    return hello["deviceName"], hello["versions"]
 
 
 async def _settled(reference: Any) -> None:
@@ -244,7 +256,7 @@ def _first_line(error: BaseException) -> str:
 async def _run(fleet: Fleet, requests: TextIO, options: argparse.Namespace) -> None:
     try:
         fleet.join(options.device, options.count)
-        fleet.send({"ready": True, "seats": await fleet.start(options.device != "compiler")})
+        fleet.send({"ready": True, "seats": await fleet.start()})
     except Exception as error:
         fleet.send({"failed": _first_line(error)})
         return
@@ -264,7 +276,7 @@ def main() -> None:
     """Serves until the runner closes its end."""
     parser = argparse.ArgumentParser(prog="tilescript_worker.fleet")
     parser.add_argument("--address", required=True, help="what Ray calls the cluster")
-    parser.add_argument("--device", choices=["auto", "cuda", "hip", "interpreter", "compiler"], default="auto")
+    parser.add_argument("--device", choices=["auto", "cuda", "hip", "interpreter"], default="auto")
     parser.add_argument("--count", type=int, help="the number of actors on the CPU")
     parser.add_argument("--channel", type=int, required=True, help="a file descriptor to read from and write to")
     options = parser.parse_args()

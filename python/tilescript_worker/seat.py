@@ -16,6 +16,7 @@ import sys
 import tempfile
 import threading
 import time
+import uuid
 from typing import Any
 
 from .agent import PREFIX, sweep
@@ -39,6 +40,7 @@ class Seat:
 
     def __init__(self, device: str) -> None:
         self._device = device
+        self._name = uuid.uuid4().hex
         sweep()
         self._folder = tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-")
         self._busy = threading.Lock()
@@ -47,8 +49,13 @@ class Seat:
         self._rest = b""
         self._ended = False
 
-    def ask(self, request: dict[str, Any], module: str | None, seconds: float) -> dict[str, Any]:
-        """The worker's reply, or how it was lost. ``module`` is the text of the module that the request names."""
+    def ask(self, name: str, request: dict[str, Any], module: str | None, seconds: float) -> dict[str, Any]:
+        """The worker's reply, or how it was lost. ``module`` is the text of the module that the request names.
+
+        A seat that ``name`` does not mean works on nothing: Ray has put it in another's place, perhaps on another GPU.
+        """
+        if name != self._name:
+            return {"lost": "moved"}
         with self._busy:
             if module is not None:
                 request = {**request, "module": self._placed(request["module"], module)}
@@ -63,11 +70,12 @@ class Seat:
             return answer
 
     def where(self) -> dict[str, Any]:
-        """The node's name, its Python, and the GPU there that Ray gave to this actor."""
+        """The seat's name, the node's, its Python, and the GPU there that Ray gave to this actor."""
         import ray
 
         gpus = ray.get_gpu_ids()
-        return {"node": socket.gethostname(), "gpu": str(gpus[0]) if gpus else None, "python": sys.executable}
+        gpu = str(gpus[0]) if gpus else None
+        return {"name": self._name, "node": socket.gethostname(), "gpu": gpu, "python": sys.executable}
 
     def end(self) -> None:
         """Ends the worker, whatever it does. The next request gets another one."""

@@ -11,6 +11,7 @@ import argparse
 import asyncio
 import json
 import os
+import socket
 import threading
 import time
 from dataclasses import dataclass, field
@@ -82,6 +83,7 @@ class Fleet:
             import ray
         except ImportError as error:
             raise Unusable(f"this Python has no ray ({error})") from None
+        _reach(self._address)
         package = os.path.dirname(os.path.abspath(__file__))
         environment = {"py_modules": [package], "env_vars": {"PYTHONDONTWRITEBYTECODE": "1"}}
         try:
@@ -233,6 +235,17 @@ class Fleet:
         if there:
             await asyncio.wait([asyncio.ensure_future(_settled(each)) for each in there], timeout=5)
         ray.shutdown()
+
+
+def _reach(address: str) -> None:
+    """Raises ``Unusable`` where nothing answers at an address: Ray itself would try for minutes."""
+    host, _, port = address.rpartition(":")
+    if not host:
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+    except (OSError, OverflowError) as error:
+        raise Unusable(f"nothing answers at {address} ({error}); name the head node as `ray status` does") from None
 
 
 def _kind(hello: dict[str, Any]) -> tuple[str, dict[str, str]]:

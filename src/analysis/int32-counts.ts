@@ -41,15 +41,13 @@ class Counts {
   readonly #tensors = new Set<TensorParam>();
   readonly #sources: (value: Value) => readonly Value[];
   readonly #known = new Map<Value, boolean>();
-  /** Sizes, and numbers of the caller's that int32 does not hold. */
   readonly #wide: ReadonlySet<Value>;
 
   constructor(readonly ir: KernelIR) {
     this.#made = definitions(...bodiesOf(ir));
     this.#origins = originsIn(ir);
     this.#sources = sourcesIn(ir);
-    const scalars = paramsOf(ir, "scalar").filter(({ dtype }) => dtype === "int64");
-    this.#wide = new Set([...paramsOf(ir, "size"), ...scalars].map(({ value }) => value));
+    this.#wide = new Set(paramsOf(ir, "size").map(({ value }) => value));
   }
 
   counted(): Counted {

@@ -356,7 +356,7 @@ export interface KernelIR {
 
 /** What int32 arithmetic counts up to, though no tensor's offsets bound it. */
 export interface Counted {
-  /** The sizes of axes, and numbers of the caller's: of an `index`, or only what a `mask` compares an index with. */
+  /** The sizes of axes: of an `index`, or only what a `mask` compares an index with. */
   readonly sizes: ReadonlyMap<Value | number, "index" | "mask">;
   /** Tensors with int64 offsets that pointers reach by int32 offsets. */
   readonly tensors: ReadonlySet<TensorParam>;

@@ -172,12 +172,6 @@ test.each<[string, Body, string | undefined, object?, object?]>([
     "N",
   ],
   [
-    "a number of the caller's in a mask",
-    ({ x, y, n }) => tl.store(y.at(int64()), tl.load(x.at(int64()), { mask: narrow().lt(n) })),
-    "n",
-    { ...params, n: scalar(tl.int64) },
-  ],
-  [
     "elements behind a raw pointer",
     ({ p, y }) => tl.store(y.at(int64()), tl.load(p.add(narrow()))),
     "N",

@@ -6,7 +6,9 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { format } from "prettier";
 import { gemm } from "../examples/gemm.js";
+import { softmax } from "../examples/softmax.js";
 import { compile } from "../src/pipeline/compile-kernel.js";
+import { accessPicture } from "../src/picture/access-picture.js";
 import { createSourceIndex } from "../src/source/source-index.js";
 import { runBinary, runCli } from "../src/runtime/cli/cli.js";
 import { AGENTS_PAGE, agentsParts, llmsText } from "./agents.js";
@@ -20,10 +22,14 @@ import { galleryTable } from "./gallery-table.js";
 import { languagePage } from "./language.js";
 import { launchTable } from "./launch-table.js";
 import { proofTable } from "./proof-table.js";
+import { siteTable } from "./site-table.js";
+import { speedTable } from "./speed-table.js";
 import { tolerancesModule } from "./tolerances.js";
 
 /** Python that is generated from TypeScript, as the pages are. */
 const TOLERANCES = "python/tilescript_worker/tolerances.py";
+/** The README's picture. */
+const PICTURE = "docs/pictures/gemm.svg";
 const ROOT = resolve(import.meta.dirname, "..");
 export const documents = [
   "README.md",
@@ -33,12 +39,15 @@ export const documents = [
   "docs/spec.md",
   "docs/cli.md",
   "docs/testing.md",
+  "docs/operators.md",
   "docs/proofs.md",
   "docs/performance.md",
   "docs/diagnostics.md",
   AGENTS_PAGE,
   "llms.txt",
+  "docs/browser.md",
   TOLERANCES,
+  PICTURE,
 ] as const;
 
 const read = (path: string) => readFileSync(resolve(ROOT, path), "utf8");
@@ -52,6 +61,10 @@ function between(text: string, first: RegExp, last: RegExp): string {
   return lines.slice(start, end < 0 ? undefined : end + 1).join("\n");
 }
 
+/** The kernel of an emitted module, which its wrapper follows. */
+const kernelPart = (python: string, name: string): string =>
+  between(python, /^@triton\.jit$/, new RegExp(`^def ${name}\\(`)).replace(/\n+def \w+\([^\n]*$/, "");
+
 /** The text of every marked part, by the name in its mark. */
 type MarkedParts = Readonly<Record<string, string>>;
 
@@ -59,13 +72,19 @@ type MarkedParts = Readonly<Record<string, string>>;
 async function parts(): Promise<MarkedParts> {
   const example = read("examples/gemm.ts").replace(/^\/\*\*.*\*\/\n/, "");
   const compiled = compile(gemm, { source: createSourceIndex() });
-  const jit = between(compiled.python, /^@triton\.jit$/, /^def gemm\($/).replace(/\n+def gemm\($/, "");
+  const jit = kernelPart(compiled.python, "gemm");
+  const short = compile(softmax, { source: createSourceIndex() });
   const wrapper = between(compiled.python, /^def gemm\($/, /^def reference_fn/).replace(/\n+def reference_fn.*$/, "");
   return {
     example: fence("ts", example),
     emitted: fence("python", jit),
     wrapper: fence("python", wrapper),
     ir: fence("", compiled.ir),
+    layer_norm: fence("ts", between(read("examples/layer-norm.ts"), /^export const layerNorm/, /^\);/)),
+    short: fence("ts", read("examples/softmax.ts").replace(/^\/\*\*.*\*\/\n/, "")),
+    short_emitted: fence("python", kernelPart(short.python, "softmax")),
+    speed: speedTable(),
+    site: siteTable(),
     folders: folderTable(),
     gallery: galleryTable(),
     launch: launchTable(),
@@ -113,6 +132,14 @@ async function commandParts(): Promise<Record<string, string>> {
   return found;
 }
 
+/** What program 5 of a small product reads and writes: its blocks reach beyond the edges. */
+function gemmPicture(): string {
+  const values = { BLOCK_M: 16, BLOCK_N: 16, BLOCK_K: 16, GROUP_M: 2 };
+  const small = compile(gemm, { source: createSourceIndex(), configs: [{ values }] });
+  const at = { sizes: { M: 40, N: 40, K: 40 }, dtypes: { T: "float16" }, config: 0, seed: 0 };
+  return accessPicture(small.evaluate(at, { accesses: [5] }).accesses ?? []);
+}
+
 /** Pages that are generated completely. */
 const whole: Readonly<Record<string, () => string>> = {
   "docs/language.md": languagePage,
@@ -124,6 +151,7 @@ const whole: Readonly<Record<string, () => string>> = {
 /** The document with every marked part filled in, or the whole document if all of it is generated. */
 export async function render(document: string): Promise<string> {
   if (document === TOLERANCES) return tolerancesModule();
+  if (document === PICTURE) return gemmPicture();
   const text = whole[document]?.() ?? (await filled(document));
   return format(text, { parser: "markdown", printWidth: 120 });
 }

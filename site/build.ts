@@ -1,10 +1,10 @@
 /** Builds the site: `npm run site`. */
 import { copyFileSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { basename, dirname, join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { build } from "esbuild";
 import MiniSearch from "minisearch";
 import { bundlePlayground, TYPES } from "./bundle.js";
-import { entryOf, galleryIndex, galleryPage } from "./gallery.js";
+import { entryOf, galleryIndex, galleryPage, pairOf } from "./gallery.js";
 import { createHighlight } from "./highlight.js";
 import { hoversOf } from "./hovers.js";
 import { createMarkdown, slugOf } from "./markdown.js";
@@ -14,6 +14,17 @@ import { pageOf } from "./shell.js";
 const here = import.meta.dirname;
 const root = resolve(here, "..");
 export const OUT = join(here, "out");
+
+/** The example that the README shows. On the site's first page it is live. */
+export const LIVE = "softmax";
+/** The README's example with its Python. */
+const EXAMPLE = /<!-- begin short -->[^]*<!-- begin short_emitted -->[^]*?<!-- end -->/;
+const PLACE = '<div id="live"></div>';
+
+function livePair(pair: string): string {
+  return `<div id="live" data-example="${LIVE}">${pair}
+<p><button id="edit" type="button" class="primary">Edit it</button> <output id="live-state" aria-live="polite">The Python follows what you type.</output> <a href="./playground/index.html#${LIVE}">The playground</a> has types, findings and pictures too.</p></div><script type="module" src="./live.js"></script>`;
+}
 
 interface Section {
   readonly id: number;
@@ -29,8 +40,8 @@ export async function buildSite(out = OUT): Promise<void> {
   mkdirSync(out, { recursive: true });
   await bundlePlayground(join(out, "playground"));
   await build({
-    entryPoints: [join(here, "client.ts")],
-    outfile: join(out, "site.js"),
+    entryPoints: { site: join(here, "client.ts"), live: join(here, "live.ts") },
+    outdir: out,
     bundle: true,
     minify: true,
     format: "esm",
@@ -43,6 +54,7 @@ export async function buildSite(out = OUT): Promise<void> {
     ...pages.map(({ source, path }) => [source, path] as const),
     ...examples.map((file) => [`examples/${file}`, `gallery/${file.replace(/\.ts$/, "")}`] as const),
     ["README.md", "index"] as const,
+    ["examples", "gallery/index"] as const,
     ["site/playground/index.html", "playground/index"] as const,
   ]);
   const highlight = await createHighlight();
@@ -53,24 +65,26 @@ export async function buildSite(out = OUT): Promise<void> {
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, pageOf({ path, ...shown }));
   };
-  const texts = [{ path: "index", title: "TileScript", source: "README.md" }, ...pages];
-  for (const { path, title, source } of texts) {
-    const text = readFileSync(join(root, source), "utf8");
-    const rendered = markdown(text, source, path);
-    write(path, { ...rendered, title });
-    for (const image of rendered.images) cpSync(join(root, image), join(out, "images", basename(image)));
-    sections.push(...sectionsOf(text, path, title, sections.length));
-  }
   const entries = [];
   for (const file of examples) entries.push(await entryOf(file));
   const hovers = hoversOf(examples, TYPES);
+  const hoversIn = (name: string) => hovers.get(`${name}.ts`) ?? [];
+  const live = entries.find(({ name }) => name === LIVE)!;
+  const texts = [{ path: "index", title: "TileScript", source: "README.md" }, ...pages];
+  for (const { path, title, source } of texts) {
+    const text = readFileSync(join(root, source), "utf8");
+    const isHome = path === "index";
+    const rendered = markdown(isHome ? text.replace(EXAMPLE, PLACE) : text, source, path);
+    const html = isHome
+      ? rendered.html.replace(PLACE, () => livePair(pairOf(live, highlight, hoversIn(LIVE))))
+      : rendered.html;
+    write(path, { ...rendered, html, title });
+    for (const image of rendered.images) cpSync(join(root, image), join(out, "images", image));
+    sections.push(...sectionsOf(text, path, title, sections.length));
+  }
   for (const entry of entries) {
     const path = `gallery/${entry.name}`;
-    write(path, {
-      html: galleryPage(entry, highlight, hovers.get(`${entry.name}.ts`) ?? []),
-      title: entry.name,
-      headings: [],
-    });
+    write(path, { html: galleryPage(entry, highlight, hoversIn(entry.name)), title: entry.name, headings: [] });
     sections.push({ id: sections.length, title: entry.name, page: "Gallery", path: `${path}.html`, text: entry.idea });
   }
   write("gallery/index", { html: galleryIndex(entries), title: "Gallery", headings: [] });

@@ -1,8 +1,9 @@
 /** Bundles the playground: its page, its worker, and the workers of the editor. */
-import { execFileSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join, relative, resolve } from "node:path";
+import { promisify } from "node:util";
 import { build, type Plugin } from "esbuild";
 
 const here = import.meta.dirname;
@@ -14,9 +15,10 @@ const monaco = resolve(here, "node_modules/monaco-editor/esm/vs");
 /** Writes the playground's scripts and data into a folder. */
 export async function bundlePlayground(out: string): Promise<void> {
   mkdirSync(out, { recursive: true });
-  await build({
+  const bundled = build({
     entryPoints: {
       page: join(here, "playground/page.ts"),
+      editors: join(here, "playground/editors.ts"),
       worker: join(here, "playground/worker.ts"),
       "ts.worker": join(monaco, "languages/features/typescript/ts.worker.js"),
       "editor.worker": join(monaco, "editor/editor.worker.js"),
@@ -33,8 +35,9 @@ export async function bundlePlayground(out: string): Promise<void> {
     nodePaths: [resolve(here, "node_modules"), resolve(root, "node_modules")],
     logLevel: "error",
   });
+  const [types] = await Promise.all([declarations(), bundled]);
   writeFileSync(join(out, "examples.json"), JSON.stringify(examples()));
-  writeFileSync(join(out, "declarations.json"), JSON.stringify(declarations()));
+  writeFileSync(join(out, "declarations.json"), JSON.stringify(types));
 }
 
 /** The text of each example, by file name. */
@@ -82,10 +85,10 @@ function closure(start: readonly string[], next: (name: string) => readonly stri
 }
 
 /** The declaration files that the package's types need in a page, by path. */
-function declarations(): Record<string, string> {
+async function declarations(): Promise<Record<string, string>> {
   const tsc = join(dirname(createRequire(join(root, "package.json")).resolve("typescript/package.json")), "bin/tsc");
   const flags = ["-p", join(root, "tsconfig.build.json"), "--emitDeclarationOnly", "--outDir", TYPES];
-  execFileSync(process.execPath, [tsc, ...flags], { stdio: "inherit" });
+  await promisify(execFile)(process.execPath, [tsc, ...flags]);
   const read = (path: string): string => readFileSync(path, "utf8").replace(/\n\/\/# sourceMappingURL.*$/m, "");
   const needed = closure([join(TYPES, "browser.d.ts")], (path) =>
     Array.from(read(path).matchAll(/(?:from|import\()\s*"(\.[^"]+)"/g), ([, specifier]) =>

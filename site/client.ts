@@ -72,13 +72,19 @@ document.addEventListener("click", ({ target }) => {
   if (!(target as HTMLElement).closest(".search")) list.hidden = true;
 });
 
-/** Lines with one origin, in the two halves of a pair. */
-for (const pair of document.querySelectorAll<HTMLElement>(".pair"))
+/** Two languages side by side: a module begins with what each has, so its kernel is scrolled to; lines of one origin are marked. */
+for (const pair of document.querySelectorAll<HTMLElement>(".pair")) {
+  const python = pair.querySelector<HTMLElement>("figure:last-child pre")!;
+  const start = Array.from(python.querySelectorAll<HTMLElement>(".line")).find((line) =>
+    /^@triton\.(jit|autotune)/.test(line.textContent ?? ""),
+  );
+  if (start) python.scrollTop = start.getBoundingClientRect().top - python.getBoundingClientRect().top - 8;
   pair.addEventListener("mouseover", ({ target }) => {
     const line = (target as HTMLElement).closest<HTMLElement>("[data-line]")?.dataset["line"];
     for (const each of pair.querySelectorAll<HTMLElement>("[data-line]"))
       each.classList.toggle("linked-line", line !== undefined && each.dataset["line"] === line);
   });
+}
 
 /** The type of the name under the pointer. */
 const hover = document.createElement("div");

@@ -2,18 +2,17 @@
 import { readFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { CompiledKernel } from "../src/contract/compiled.js";
+import type { CompiledKernel, Property, Verdict } from "../src/contract/compiled.js";
 import { originalPositionFor, TraceMap } from "@jridgewell/trace-mapping";
 import { accessPicture } from "../src/picture/access-picture.js";
 import { programMap } from "../src/picture/program-map.js";
 import { build } from "../src/pipeline/build.js";
-import { KernelDefinition } from "../src/dsl/definition.js";
-import { OperatorDefinition } from "../src/dsl/operator.js";
-import { smallCase } from "../src/runtime/cases/small-case.js";
 import { caseText } from "../src/runtime/cases/case-text.js";
 import { proofSummary } from "../src/runtime/report/proof-text.js";
+import { figuresOf } from "./figures.js";
 import type { Highlight } from "./highlight.js";
 import type { Hover } from "./hovers.js";
+import { shownCase } from "./playground/shown-case.js";
 import { escape } from "./shell.js";
 
 const root = resolve(import.meta.dirname, "..");
@@ -24,41 +23,49 @@ export interface Entry {
   readonly text: string;
   /** The comment at the head of the file. */
   readonly idea: string;
+  readonly definition: unknown;
   readonly kernel: CompiledKernel;
 }
 
-/** The kernel or operator of an example, and what its file says of itself. */
+/** The kernel or operator that an example gives to `main`, and what its file says of itself. */
 export async function entryOf(file: string): Promise<Entry> {
   const path = join(root, "examples", file);
   const text = readFileSync(path, "utf8");
   const module = (await import(pathToFileURL(path).href)) as Record<string, unknown>;
-  const exported = Object.values(module).find(
-    (value) => value instanceof OperatorDefinition || value instanceof KernelDefinition,
-  );
+  const definition = module[/^main\(import\.meta, (\w+)/m.exec(text)?.[1] ?? ""];
   const idea =
     /^\/\*\*([\s\S]*?)\*\//
       .exec(text)?.[1]
       ?.replaceAll(/^\s*\* ?/gm, "")
       .trim() ?? "";
-  return { name: basename(file, ".ts"), text, idea, kernel: await build(exported) };
+  return { name: basename(file, ".ts"), text, idea, definition, kernel: await build(definition) };
 }
 
 export function galleryPage(entry: Entry, highlight: Highlight, hovers: readonly Hover[]): string {
-  const { name, text, idea, kernel } = entry;
-  const origins = originsOf(kernel);
-  const known = new Set(origins);
-  const ours = text.split("\n").map((_, i) => (known.has(i + 1) ? i + 1 : null));
+  const { name, idea, kernel } = entry;
+  const kernels = [kernel, ...(kernel.parts ?? [])].map(({ signature }) => signature.name);
   return [
     `<h1>${escape(name)}</h1>`,
     `<p>${escape(idea).replaceAll(/`([^`]+)`/g, "<code>$1</code>")}</p>`,
     `<p><a class="button" href="../playground/index.html#${name}">Open in the playground</a></p>`,
     `<h2 id="code">TypeScript and the Python that it emits</h2>`,
-    `<div class="pair"><figure><figcaption>${name}.ts</figcaption>${highlight(text, "ts", { hovers, origins: ours })}</figure>`,
-    `<figure><figcaption>${kernel.file}</figcaption>${highlight(kernel.python, "python", { origins })}</figure></div>`,
-    ...picturesOf(kernel),
-    `<h2 id="proofs">What is proved</h2><p>${escape(proofSummary(kernel.proof()))}. <a href="../proofs.html">What that promises.</a></p>`,
-    ...timesOf(kernel),
+    `<p>Point at a line: the lines that belong to it are marked in the other language. Point at a name: its type.</p>`,
+    pairOf(entry, highlight, hovers),
+    `<h2 id="picture">What programs touch</h2>`,
+    ...picturesOf(entry),
+    `<h2 id="proofs">What is proved</h2>`,
+    certificateOf(kernel),
+    figuresOf(kernel.signature.name, kernels),
   ].join("\n");
+}
+
+/** An example beside what it emits; lines that belong together share a number. */
+export function pairOf({ name, text, kernel }: Entry, highlight: Highlight, hovers: readonly Hover[]): string {
+  const origins = originsOf(kernel);
+  const known = new Set(origins);
+  const ours = text.split("\n").map((_, i) => (known.has(i + 1) ? i + 1 : null));
+  return `<div class="pair"><figure><figcaption>${name}.ts</figcaption>${highlight(text, "ts", { hovers, origins: ours })}</figure>
+<figure><figcaption>${kernel.file}</figcaption>${highlight(kernel.python, "python", { origins })}</figure></div>`;
 }
 
 /** For each line of Python, the author's line. */
@@ -67,55 +74,59 @@ function originsOf({ map, python }: CompiledKernel): readonly (number | null)[] 
   return python.split("\n").map((_, i) => originalPositionFor(traced, { line: i + 1, column: 999 }).line);
 }
 
-/** A picture is bounded: one of more elements is left out. */
-const MOST_LANES = 400_000;
+/** A picture is bounded: one of more lanes takes seconds to draw. */
+const MOST_LANES = 1_000_000;
 
-function picturesOf(kernel: CompiledKernel): readonly string[] {
-  const found = smallCase(kernel, { seed: 0 });
-  if ("refusal" in found) return [];
-  const { accesses = [], unchecked } = kernel.evaluate(found.at, { accesses: "all" });
-  const first = accesses[0]?.program;
+function picturesOf({ definition, kernel }: Entry): readonly string[] {
+  const shown = shownCase(definition, kernel, undefined);
+  if ("refusal" in shown) return [`<p>There is no picture: ${escape(shown.refusal)}.</p>`];
+  const { accesses = [], unchecked } = shown.kernel.evaluate(shown.at, { accesses: "all" });
   const lanes = accesses.reduce((sum, { active }) => sum + active.length, 0);
-  if (!first || lanes > MOST_LANES || unchecked.some((words) => words.includes("not kept"))) return [];
-  const one = accesses.filter(({ program }) => program.join() === first.join());
-  const at = escape(caseText(found.at));
+  const missing = unchecked.map((words) => words.replaceAll(`${root}/`, "")).join("; ");
+  if (accesses.length === 0) return [`<p>There is no picture: ${escape(missing)}.</p>`];
+  if (lanes > MOST_LANES) return [`<p>There is no picture: ${lanes} lanes are more than a page can show.</p>`];
+  // In the middle of the grid: the first and the last program are special.
+  const { program, grid } = accesses[Math.floor(accesses.length / 2)]!;
+  const one = accesses.filter((each) => each.program.join() === program.join());
+  const config = shown.kernel.configs[shown.at.config]?.values ?? {};
+  const at = [caseText(shown.at), ...Object.entries(config).map((pair) => pair.join("="))].join(" ");
+  const which = `Program (${program.join(", ")}) of ${grid.join(" × ")}, at ${at}.`;
   return [
-    `<h2 id="picture">What programs touch</h2><p>At ${at}. The <a href="../playground/index.html#playground">playground</a> shows every program.</p>`,
+    `<p>${escape(which)} The <a href="../playground/index.html#playground">playground</a> steps through them.</p>`,
     `<div class="picture" tabindex="0">${accessPicture(one)}</div>`,
     `<div class="picture" tabindex="0">${programMap(accesses)}</div>`,
   ];
 }
 
-interface Row {
-  readonly kernel: string;
-  readonly dtype: string;
-  readonly sizes: Readonly<Record<string, number | boolean>>;
-  readonly provider: string;
-  readonly ms: number;
+const PROPERTIES: Readonly<Record<Property, string>> = {
+  bounds: "in bounds",
+  claim: "what the author claims",
+  coverage: "every element written",
+  race: "no race",
+  dividend: "dividends not negative",
+  overflow: "no int32 wrap",
+  padding: "padding changes nothing",
+  requirement: "what the author requires",
+};
+
+function verdictOf(verdict: Verdict): string {
+  if (verdict.kind === "unknown") return `open: ${verdict.missing}`;
+  return verdict.kind === "waived" ? `the author says: ${verdict.reason}` : verdict.kind;
 }
 
-/** What `npm run bench:gallery` measured, if it measured this kernel. */
-function timesOf({ signature }: CompiledKernel): readonly string[] {
-  const record = JSON.parse(readFileSync(join(root, "bench/results/gallery-h200.json"), "utf8")) as {
-    readonly device: string;
-    readonly torch: string;
-    readonly triton: string;
-    readonly rows: readonly Row[];
-  };
-  const rows = record.rows.filter(({ kernel }) => kernel.replaceAll("-", "_") === signature.name);
-  if (rows.length === 0) return [];
-  const cells = rows.map(
-    ({ dtype, sizes, provider, ms }) =>
-      `<tr><td>${escape(
-        Object.entries({ ...sizes, dtype })
-          .map((pair) => pair.join("="))
-          .join(" "),
-      )}</td><td>${escape(provider)}</td><td>${ms.toPrecision(3)}</td></tr>`,
-  );
+function certificateOf(kernel: CompiledKernel): string {
+  const proof = kernel.proof();
+  const rows = proof.obligations.map(({ property, of, at, verdict }) => {
+    const words = [at ? String(at.line) : "", of, PROPERTIES[property], verdictOf(verdict)];
+    return `<tr class="${verdict.kind}">${words.map((cell) => `<td>${escape(cell)}</td>`).join("")}</tr>`;
+  });
+  const promises = [...proof.promises, ...proof.limits].map((words) => `<li><code>${escape(words)}</code></li>`);
+  const head = ["line", "of", "property", "verdict"].map((words) => `<th scope="col">${words}</th>`).join("");
   return [
-    `<h2 id="times">Measured</h2><p>${escape(`${record.device}, torch ${record.torch}, Triton ${record.triton}.`)}</p>`,
-    `<div class="table" tabindex="0"><table><thead><tr><th>sizes</th><th>function</th><th>ms</th></tr></thead><tbody>${cells.join("")}</tbody></table></div>`,
-  ];
+    `<p>${escape(proofSummary(proof))}. <a href="../proofs.html">What that promises.</a></p>`,
+    promises.length > 0 ? `<p>It rests on:</p><ul>${promises.join("")}</ul>` : "",
+    `<details><summary>The certificate: ${rows.length} properties</summary><div class="table" tabindex="0"><table><thead><tr>${head}</tr></thead><tbody>${rows.join("")}</tbody></table></div></details>`,
+  ].join("\n");
 }
 
 export function galleryIndex(entries: readonly Entry[]): string {

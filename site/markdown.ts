@@ -9,7 +9,7 @@ export interface Rendered {
   readonly title: string;
   /** Headings of the second level, with their anchors. */
   readonly headings: readonly { readonly text: string; readonly slug: string }[];
-  /** Files of pictures, from the root of the repository. They belong into the folder `images` of the site. */
+  /** Files of pictures, from the root of the repository. Each belongs into the folder `images` of the site, with its path. */
   readonly images: readonly string[];
 }
 
@@ -42,7 +42,7 @@ export function createMarkdown(highlight: Highlight, paths: ReadonlyMap<string, 
         if (child.type === "image") {
           const file = posix.normalize(posix.join(posix.dirname(source), String(child.attrGet("src") ?? "")));
           images.push(file);
-          child.attrSet("src", `${up}images/${posix.basename(file)}`);
+          child.attrSet("src", `${up}images/${file}`);
         }
         if (child.type !== "link_open") continue;
         const link = linkOf(String(child.attrGet("href") ?? ""));

@@ -35,7 +35,7 @@ export function pageOf({ path, title, html, headings, isWide }: Shown): string {
 <title>${escape(title)}${title === "TileScript" ? "" : " · TileScript"}</title>
 <link rel="icon" href="${up}icon.svg">
 <link rel="stylesheet" href="${up}style.css">
-${isWide ? `<link rel="stylesheet" href="./page.css">` : ""}
+${isWide ? `<link rel="stylesheet" href="./editors.css">\n<link rel="modulepreload" href="./editors.js">` : ""}
 <script>document.documentElement.dataset.theme = (() => { try { return localStorage.theme } catch {} })() ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")</script>
 <script type="module" src="${up}site.js"></script>
 </head>
@@ -53,6 +53,7 @@ ${isWide ? `<link rel="stylesheet" href="./page.css">` : ""}
 ${html}
 </main>
 ${contents}
+${isWide ? "" : `<footer class="foot">TileScript, MIT licence · <a href="${up}llms.txt">llms.txt</a>, for coding agents</footer>`}
 </body>
 </html>
 `;

@@ -11,12 +11,21 @@ import type { Mark } from "./protocol.js";
 
 const LIBRARY = "file:///node_modules/tilescript/";
 
+let start = (): void => undefined;
+const mayStart = new Promise<void>((resolve) => (start = resolve));
+
+/** Lets the types load. They take a core for a second or more, which the first kernel needs. */
+export const startTypes = (): void => start();
+
 Object.assign(self, {
   MonacoEnvironment: {
-    getWorker: (_: string, label: string) =>
-      new Worker(new URL(label === "typescript" ? "./ts.worker.js" : "./editor.worker.js", import.meta.url), {
+    getWorker: async (_: string, label: string) => {
+      const isTypes = label === "typescript";
+      if (isTypes) await mayStart;
+      return new Worker(new URL(isTypes ? "./ts.worker.js" : "./editor.worker.js", import.meta.url), {
         type: "module",
-      }),
+      });
+    },
   },
 });
 

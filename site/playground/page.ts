@@ -1,19 +1,29 @@
 /** The playground: a kernel, its Python, what programs touch, and what is wrong, while the reader types. */
-import { createEditors, knowFiles, linkLines, marksAt, setDark, showMarks, typesWorker } from "./editors.js";
 import type { Mark, Reply, Request } from "./protocol.js";
-import { LIMIT, Runs } from "./runs.js";
+import { LIMIT, Runs, type Stage } from "./runs.js";
 import { linkTo, textOf } from "./share.js";
 
 const element = <E extends HTMLElement>(id: string): E => document.getElementById(id) as E;
 const MAIN = "kernel.ts";
 
 const json = async <T>(path: string): Promise<T> => (await fetch(new URL(path, import.meta.url))).json() as Promise<T>;
-const [examples, declarations, shared] = await Promise.all([
-  json<Record<string, string>>("./examples.json"),
-  json<Record<string, string>>("./declarations.json"),
-  textOf(location.hash),
-]);
 
+// The editors take as long to load as the first kernel takes to build, so both begin at once; results wait for the editors.
+let setReady = (): void => undefined;
+const ready = new Promise<void>((resolve) => (setReady = resolve));
+const runs = new Runs(() => new Worker(new URL("./worker.js", import.meta.url), { type: "module" }), {
+  result: (reply) => void ready.then(() => receive(reply)),
+  stopped: (stage) => void ready.then(() => stopped(stage)),
+});
+const loading = Promise.all([import("./editors.js"), json<Record<string, string>>("./declarations.json")]);
+const [examples, shared] = await Promise.all([json<Record<string, string>>("./examples.json"), textOf(location.hash)]);
+const imported = Object.entries(examples);
+const named = `${location.hash.slice(1)}.ts`;
+const first = named in examples ? named : "gemm.ts";
+if (shared === undefined) runs.run({ files: [[MAIN, examples[first]!], ...imported], program: [0] });
+
+const [{ createEditors, knowFiles, linkLines, marksAt, setDark, showMarks, startTypes, typesWorker }, declarations] =
+  await loading;
 const editors = createEditors({ text: element("text"), python: element("python") }, declarations);
 knowFiles(examples);
 const showLinks = linkLines(editors);
@@ -37,20 +47,17 @@ let grid: readonly number[] = [1];
 let mayRun = shared === undefined;
 const marks = new Map<Mark["kind"] | "compile", readonly Mark[]>();
 
-const runs = new Runs(() => new Worker(new URL("./worker.js", import.meta.url), { type: "module" }), {
-  result: receive,
-  stopped(stage) {
-    setState(`stopped: the ${stage} took longer than ${LIMIT / 1000} s`, stage !== "proof");
-    if (stage === "proof")
-      element("verdict").append(" Proofs take longer than this page waits; `tilescript check` has time.");
-    document.dispatchEvent(new CustomEvent("playground", { detail: { stage: "stopped", of: stage } }));
-  },
-});
+function stopped(stage: Stage): void {
+  startTypes();
+  setState(`stopped: the ${stage} took longer than ${LIMIT / 1000} s`, stage !== "proof");
+  if (stage === "proof")
+    element("verdict").append(" Proofs take longer than this page waits; `tilescript check` has time.");
+  document.dispatchEvent(new CustomEvent("playground", { detail: { stage: "stopped", of: stage } }));
+}
 
 function run(): void {
   if (!mayRun) return;
   setState("running…", true);
-  const imported = Object.entries(examples).map(([name, text]) => [name, text] as const);
   runs.run({
     files: [[MAIN, editors.text.getValue()], ...imported],
     program: element<HTMLInputElement>("map").checked ? "map" : program,
@@ -59,6 +66,7 @@ function run(): void {
 }
 
 function receive(reply: Exclude<Reply, { stage: "ready" }>): void {
+  startTypes();
   if (reply.stage === "failed") {
     note("compile", reply.marks);
     setState("see the marked lines", true);
@@ -273,15 +281,14 @@ for (const tab of document.querySelectorAll<HTMLButtonElement>('[role="tab"]'))
     }
   });
 
-const named = `${location.hash.slice(1)}.ts`;
-const first = named in examples ? named : "gemm.ts";
 select.value = first;
 editors.text.setValue(shared ?? examples[first]!);
 clearTimeout(soon);
-if (shared === undefined) run();
-else {
+if (shared !== undefined) {
   element("untrusted").hidden = false;
   setState("not run yet", true);
+  startTypes();
 }
+setReady();
 /** For the tests of the site. */
 Object.assign(globalThis, { playground: { editors, run, types: typesWorker, marksAt } });

@@ -1,19 +1,16 @@
 /** What the playground's page and its worker say to each other. */
 import type { Comparison, Config } from "../../src/contract/compiled.js";
 import type { Diagnostic, Location } from "../../src/diagnostics/diagnostic.js";
-
-type Values = Readonly<Record<string, number | boolean | string>>;
+import type { Chosen } from "./shown-case.js";
 
 /** A run: the texts, and what the reader chose. What is left out, the worker chooses. */
-export interface Request {
+export interface Request extends Chosen {
   readonly id: number;
   /** By file name; the kernel is in the first. */
   readonly files: readonly (readonly [name: string, text: string])[];
   readonly kernel?: string | undefined;
-  readonly sizes?: Readonly<Record<string, number>> | undefined;
-  readonly dtypes?: Readonly<Record<string, string>> | undefined;
-  /** Constexprs of one config, in place of all configs. */
-  readonly config?: Values | undefined;
+  /** Leaves out evaluation and proofs. */
+  readonly only?: "build";
   /** A program by its ids, or the map of all. */
   readonly program: readonly number[] | "map";
 }
@@ -52,6 +49,8 @@ export type Reply =
       readonly grid: readonly number[];
       /** The program that is drawn. */
       readonly program: readonly number[] | "map";
+      /** How many accesses the drawn program makes; of all programs for the map. */
+      readonly accesses: number;
       /** SVG. */
       readonly picture: string;
       readonly comparison?: Comparison | undefined;

@@ -5,7 +5,7 @@ import type { Reply, Request } from "./protocol.js";
 export const LIMIT = 5000;
 
 type Result = Exclude<Reply, { stage: "ready" }>;
-type Stage = "build" | "evaluation" | "proof";
+export type Stage = "build" | "evaluation" | "proof";
 const NEXT = { built: "evaluation", evaluated: "proof", refused: "proof" } as const;
 
 export class Runs {

@@ -11,20 +11,25 @@ let turn = 0;
 
 /** A module that has the exports of TileScript, which a text cannot reach otherwise. */
 function libraryModule(): string {
-  Object.assign(globalThis, { tilescriptOfThisPage: tilescript });
+  const main = (_: unknown, ...kernels: readonly unknown[]): void => void mains.push(...kernels);
+  Object.assign(globalThis, { tilescriptOfThisPage: { ...tilescript, main } });
   const names = Object.keys(tilescript).join(", ");
   return blobOf(`export const { ${names} } = globalThis.tilescriptOfThisPage;`);
 }
 let library: string | undefined;
+/** What texts gave to `main` while they were imported. */
+const mains: unknown[] = [];
 
 const blobOf = (text: string): string => URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
 
 export interface Imported {
   readonly exports: Readonly<Record<string, unknown>>;
+  /** What the text, or one that it imports, gave to `main`. */
+  readonly mains: readonly unknown[];
   /** The texts by the paths that stack traces have. */
   readonly texts: ReadonlyMap<string, string>;
-  /** The reader's name of such a path. */
-  nameOf(path: string): string;
+  /** Such paths, in a sentence too, as the reader's names. */
+  nameOf(words: string): string;
 }
 
 /** @throws Error for an import that names neither TileScript nor one of the texts; and what the text itself throws. */
@@ -32,7 +37,7 @@ export async function importTexts(files: Files, main: string): Promise<Imported>
   const base = `${ORIGIN}/${++turn}/`;
   const urls = new Map<string, string>();
   const texts = new Map(Array.from(files, ([name, text]) => [base + name, text]));
-  const nameOf = (path: string): string => (path.startsWith(base) ? path.slice(base.length) : path);
+  const nameOf = (words: string): string => words.replaceAll(base, "");
   const urlOf = (path: string): string => {
     const known = urls.get(path);
     if (known !== undefined) return known;
@@ -49,7 +54,7 @@ export async function importTexts(files: Files, main: string): Promise<Imported>
   };
   try {
     const exports = (await import(/* @vite-ignore */ urlOf(base + main))) as Record<string, unknown>;
-    return { exports, texts, nameOf };
+    return { exports, mains: mains.splice(0), texts, nameOf };
   } finally {
     for (const url of urls.values()) URL.revokeObjectURL(url);
   }

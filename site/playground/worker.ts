@@ -1,27 +1,31 @@
 /** Builds, evaluates and proves the reader's kernel, away from the page: an endless loop stops no more than this worker. */
 import { originalPositionFor, TraceMap } from "@jridgewell/trace-mapping";
 import { accessPicture, compile, programMap, TileScriptError } from "../../src/browser.js";
-import type { Case, CompiledKernel, Config } from "../../src/contract/compiled.js";
+import type { CompiledKernel } from "../../src/contract/compiled.js";
 import { KernelDefinition } from "../../src/dsl/definition.js";
 import { OperatorDefinition } from "../../src/dsl/operator.js";
 import type { SourceIndex } from "../../src/ir/source.js";
-import { smallCase } from "../../src/runtime/cases/small-case.js";
 import { proofDiagnostics, proofSummary } from "../../src/runtime/report/proof-text.js";
 import { indexTexts } from "../../src/source/source-texts.js";
 import { type Mark, markOf, type Reply, type Request } from "./protocol.js";
+import { shownCase } from "./shown-case.js";
 import { type Imported, importTexts } from "./texts.js";
 
 const reply = (message: Reply): void => self.postMessage(message);
 
 self.onmessage = async ({ data: request }: MessageEvent<Request>) => {
   let imported: Imported | undefined;
-  const named = (mark: Mark): Mark =>
-    imported && mark.at ? { ...mark, at: { ...mark.at, file: imported.nameOf(mark.at.file) } } : mark;
+  const nameOf = (words: string): string => imported?.nameOf(words) ?? words;
+  const named = ({ at, message, ...mark }: Mark): Mark => ({
+    ...mark,
+    message: nameOf(message),
+    ...(at && { at: { ...at, file: nameOf(at.file) } }),
+  });
   try {
     const start = performance.now();
     imported = await importTexts(new Map(request.files), request.files[0]![0]);
     const source = indexTexts(imported.texts);
-    const kernels = kernelsOf(imported.exports);
+    const kernels = kernelsOf(imported);
     const definition = kernels.get(request.kernel ?? "") ?? [...kernels.values()][0];
     if (!definition) throw new Error("this text exports no kernel; write `export const gemm = kernel(…)`");
     const compiled = compile(definition, { source });
@@ -38,7 +42,8 @@ self.onmessage = async ({ data: request }: MessageEvent<Request>) => {
       dtypes: compiled.signature.dtypes,
       milliseconds: performance.now() - start,
     });
-    evaluate(definition, compiled, source, request, named);
+    if (request.only === "build") return;
+    evaluate(definition, compiled, source, request, nameOf, named);
     const proof = compiled.proof();
     const marks = proofDiagnostics(proof).map((each) => named(markOf(each, "proof")));
     reply({ stage: "proved", id: request.id, summary: proofSummary(proof), marks });
@@ -49,11 +54,13 @@ self.onmessage = async ({ data: request }: MessageEvent<Request>) => {
 
 type Definition = KernelDefinition | OperatorDefinition;
 
-function kernelsOf(exports: Readonly<Record<string, unknown>>): ReadonlyMap<string, Definition> {
-  const found = Object.values(exports).filter(
-    (value): value is Definition => value instanceof KernelDefinition || value instanceof OperatorDefinition,
-  );
-  return new Map(found.map((each) => [each.name, each]));
+/** The kernels that a text exports, by name; first what it gives to `main`. */
+function kernelsOf({ exports, mains }: Imported): ReadonlyMap<string, Definition> {
+  const isDefinition = (value: unknown): value is Definition =>
+    value instanceof KernelDefinition || value instanceof OperatorDefinition;
+  const exported = Object.values(exports).filter(isDefinition);
+  const first = mains.filter(isDefinition).filter((each) => exported.includes(each));
+  return new Map([...first, ...exported].map((each) => [each.name, each]));
 }
 
 function evaluate(
@@ -61,17 +68,19 @@ function evaluate(
   compiled: CompiledKernel,
   source: SourceIndex,
   { id, program, ...chosen }: Request,
+  nameOf: (words: string) => string,
   named: (mark: Mark) => Mark,
 ): void {
   const start = performance.now();
-  const [kernel, at, why] = launched(definition, compiled, source, chosen);
-  if (!at) return reply({ stage: "refused", id, why });
-  const whole = kernel.evaluate(at, { accesses: "all" });
-  const grid = whole.accesses?.[0]?.grid ?? [1];
+  const shown = shownCase(definition, compiled, source, chosen);
+  if ("refusal" in shown) return reply({ stage: "refused", id, why: shown.refusal });
+  const { kernel, at } = shown;
+  const { findings, comparison, unchecked, accesses = [] } = kernel.evaluate(at, { accesses: "all" });
+  const grid = accesses[0]?.grid ?? [1];
   const wanted = program === "map" ? program : grid.map((size, axis) => Math.min(program[axis] ?? 0, size - 1));
-  const ofProgram = (ids: readonly number[]) =>
-    whole.accesses?.filter((access) => access.program.every((each, axis) => each === (ids[axis] ?? 0)));
-  const { findings, comparison, unchecked, accesses = [] } = whole;
+  const isDrawn = ({ program: by }: (typeof accesses)[number]): boolean =>
+    wanted === "map" || by.every((each, axis) => each === (wanted[axis] ?? 0));
+  const drawn = accesses.filter(isDrawn);
   reply({
     stage: "evaluated",
     id,
@@ -80,9 +89,10 @@ function evaluate(
     config: kernel.configs[at.config]?.values ?? {},
     grid,
     program: wanted,
-    picture: wanted === "map" ? programMap(accesses) : accessPicture(ofProgram(wanted) ?? []),
+    accesses: drawn.length,
+    picture: wanted === "map" ? programMap(drawn) : accessPicture(drawn),
     comparison,
-    unchecked,
+    unchecked: unchecked.map(nameOf),
     marks: findings.map(({ code, message, at: place, program: by, lane }) =>
       named({
         kind: "finding",
@@ -93,40 +103,6 @@ function evaluate(
     ),
     milliseconds: performance.now() - start,
   });
-}
-
-type Launched = readonly [CompiledKernel, Case, ""] | readonly [CompiledKernel, undefined, string];
-
-/** The kernel and a case: those that the reader chose, else blocks and sizes that a picture shows well. */
-function launched(
-  definition: Definition,
-  compiled: CompiledKernel,
-  source: SourceIndex,
-  { sizes, dtypes, config }: Pick<Request, "sizes" | "dtypes" | "config">,
-): Launched {
-  const selection = { seed: 0, ...(sizes && { sizes }), ...(dtypes && { dtypes }) };
-  const rebuilt = (values: Config["values"]) => compile(definition, { source, configs: [{ values }] });
-  const found = (kernel: CompiledKernel): Launched => {
-    const one = smallCase(kernel, selection);
-    return "refusal" in one ? [kernel, undefined, one.refusal] : [kernel, one.at, ""];
-  };
-  if (compiled.parts) return found(compiled);
-  if (config && Object.keys(config).length > 0) return found(rebuilt(config));
-  const own = found(compiled);
-  if (!own[1]) return own;
-  const values = compiled.configs[own[1].config]?.values ?? {};
-  const smaller = Object.fromEntries(
-    Object.entries(values).map(([name, value]) => [name, typeof value === "number" && value > 16 ? 16 : value]),
-  );
-  if (sizes || JSON.stringify(smaller) === JSON.stringify(values)) return own;
-  try {
-    const tried = found(rebuilt(smaller));
-    return tried[1] ? tried : own;
-  } catch (error) {
-    // Blocks may be tied to each other, or have a least size.
-    if (error instanceof TileScriptError) return own;
-    throw error;
-  }
 }
 
 function linesOf({ map, python }: CompiledKernel, { nameOf }: Imported) {

@@ -1,84 +1,143 @@
-/** The page `docs/first-kernel.md`, done by its text: files from its code blocks, commands from its shell blocks. */
+/**
+ * The page `docs/first-kernel.md`, done by its text with the packed package: files from its code blocks, commands from its
+ * shell blocks.
+ */
 import { execa } from "execa";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { join, resolve } from "node:path";
+import { afterAll, expect, test } from "vitest";
 import { drawTests } from "../support/drawn.js";
-import { binary, installInto } from "../support/installed.js";
+import { blocksOf } from "../support/page-blocks.js";
+import { requirePython } from "../support/python.js";
 
 drawTests("steps of the first kernel", "docs/first-kernel.md");
 
-const page = readFileSync(new URL("../../docs/first-kernel.md", import.meta.url), "utf8");
-const blocks = Array.from(page.matchAll(/^```(\w+)( fails)?\n([^]*?)^```$/gm), ([, language, fails, text]) => ({
-  language,
-  fails: fails !== undefined,
-  text: text!,
-}));
-const files = blocks.filter(({ language, fails }) => language === "ts" && !fails);
-const [mistyped, unmasked] = blocks.filter(({ fails }) => fails).map(({ text }) => text.trim());
-const commands = blocks.filter(({ language }) => language === "sh").flatMap(({ text }) => text.trim().split("\n"));
+const root = resolve(import.meta.dirname, "../..");
+const blocks = blocksOf("docs/first-kernel.md");
+const ofLanguage = (language: string, info = "") =>
+  blocks.filter((block) => block.language === language && block.info === info).map(({ text }) => text);
+const [kernel, tests, operator] = ofLanguage("ts") as [string, string, string];
+const [mistyped, unmasked] = ofLanguage("ts", "fails").map((text) => text.trim()) as [string, string];
+const commands = ofLanguage("sh").flatMap((text) => text.trim().split("\n"));
 
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), "tilescript-first-kernel-"));
-  // What the page's `npm install` brings.
-  installInto(folder, "tsx", "typescript", "vitest", "fast-check", "@types");
-  writeFileSync(join(folder, "scale.test.ts"), files[1]!.text);
+/** What each command of the page says. */
+const SAYS: Readonly<Record<string, RegExp>> = {
+  "npx tilescript check scale.ts": /^scale: ok, /,
+  "npx tilescript run scale.ts --device eval": /scale passed/,
+  "npx tilescript trace scale.ts --program 0,0 --out scale.svg": /scale\.svg/,
+  "npx vitest run": /1 passed/,
+  "npx tilescript run row-scale.ts --device eval": /row_scale passed/,
+  "npx tilescript emit row-scale.ts --out row_scale.py": /row_scale\.py/,
+};
+/** Commands that need a registry, which `project` stands in for, or a GPU. */
+const NOT_HERE = /^npm |^npx tilescript bench /;
+
+test("every command of the page that needs neither a registry nor a GPU is run", () => {
+  expect([...new Set(commands.filter((command) => !NOT_HERE.test(command)))]).toEqual(Object.keys(SAYS));
 });
+
+const folder = mkdtempSync(join(tmpdir(), "tilescript-first-kernel-"));
 afterAll(() => rmSync(folder, { recursive: true }));
-beforeEach(() => writeFileSync(join(folder, "scale.ts"), files[0]!.text));
+let installed: Promise<void> | undefined;
+
+/** A new project with the packed package and what the page installs beside it, and the page's files. */
+async function project(): Promise<void> {
+  await (installed ??= install());
+  writeFileSync(join(folder, "scale.ts"), kernel);
+  writeFileSync(join(folder, "scale.test.ts"), tests);
+  writeFileSync(join(folder, "row-scale.ts"), operator);
+}
+
+async function install(): Promise<void> {
+  // The package was compiled before the tests.
+  const flags = ["--ignore-scripts", "--silent", "--pack-destination", folder];
+  const { stdout } = await execa("npm", ["pack", ...flags], { cwd: root });
+  await execa("tar", ["xzf", stdout.trim()], { cwd: folder });
+  const modules = join(folder, "node_modules");
+  mkdirSync(modules);
+  for (const name of readdirSync(join(root, "node_modules")))
+    if (!name.startsWith(".")) symlinkSync(join(root, "node_modules", name), join(modules, name));
+  renameSync(join(folder, "package"), join(modules, "tilescript"));
+  writeFileSync(join(folder, "package.json"), `{ "type": "module" }`);
+}
 
 /** Runs a command that stands on the page. */
-async function says(command: string): Promise<{ readonly code: number | undefined; readonly text: string }> {
-  expect(commands).toContain(command);
+async function run(command: string): Promise<{ readonly code: number | undefined; readonly text: string }> {
   const [, name, ...args] = command.split(" ");
-  const script = name === "tilescript" ? binary : join(folder, "node_modules/vitest/vitest.mjs");
-  const ran = await execa(process.execPath, [script, ...args], {
-    cwd: folder,
-    reject: false,
-    all: true,
-    env: { CI: "1" },
-  });
+  const script = name === "tilescript" ? "tilescript/bin/tilescript.js" : "vitest/vitest.mjs";
+  const path = join(folder, "node_modules", script);
+  const env = { CI: "1" };
+  const ran = await execa(process.execPath, [path, ...args], { cwd: folder, reject: false, all: true, env });
   return { code: ran.exitCode, text: ran.all };
+}
+
+async function succeeds(command: keyof typeof SAYS): Promise<void> {
+  expect(await run(command)).toMatchObject({ text: expect.stringMatching(SAYS[command]!), code: 0 });
 }
 
 /** The kernel with one of its lines replaced. */
 function changed(line: RegExp, by: string): void {
-  const text = files[0]!.text.replace(line, by);
-  expect(text).not.toBe(files[0]!.text);
+  const text = kernel.replace(line, by);
+  expect(text).not.toBe(kernel);
   writeFileSync(join(folder, "scale.ts"), text);
 }
 
 test("the kernel is checked, runs and is drawn", { timeout: 120_000 }, async () => {
-  expect(await says("npx tilescript check scale.ts")).toMatchObject({
-    code: 0,
-    text: expect.stringMatching(/^scale: ok, /),
-  });
-  const run = await says("npx tilescript run scale.ts --device eval");
-  expect(run.text).toContain("scale passed");
-  expect(run.code).toBe(0);
-  expect((await says("npx tilescript trace scale.ts --program 0,0 --out scale.svg")).code).toBe(0);
+  await project();
+  await succeeds("npx tilescript check scale.ts");
+  await succeeds("npx tilescript run scale.ts --device eval");
+  await succeeds("npx tilescript trace scale.ts --program 0,0 --out scale.svg");
   expect(readFileSync(join(folder, "scale.svg"), "utf8")).toContain("scale: program (0, 0)");
 });
 
 test("the mistakes that it shows are found as it says", { timeout: 120_000 }, async () => {
+  await project();
   const tsc = join(folder, "node_modules/typescript/bin/tsc");
   const flags = ["--noEmit", "--strict", "--module", "nodenext", "--target", "es2023", "--skipLibCheck", "scale.ts"];
   const typed = () => execa(process.execPath, [tsc, ...flags], { cwd: folder, reject: false });
   expect((await typed()).stdout).toBe("");
-  changed(/^.*tl\.store\(.*$/m, mistyped!);
+  changed(/^.*tl\.store\(.*$/m, mistyped);
   expect((await typed()).stdout).toContain("store: the address is [BLOCK], the value is [64]");
-  changed(/^.*const cols = .*$/m, unmasked!);
-  const { code, text } = await says("npx tilescript run scale.ts --device eval");
+  changed(/^.*const cols = .*$/m, unmasked);
+  const { code, text } = await run("npx tilescript run scale.ts --device eval");
   expect(code).toBe(1);
   expect(text).toContain("false-in-bounds");
   expect(text).toMatch(/scale\.ts:\d+:\d+/);
 });
 
-test("its test passes, and the module is written", { timeout: 120_000 }, async () => {
-  const tested = await says("npx vitest run");
-  expect(tested.text).toMatch(/1 passed/);
-  expect((await says("npx tilescript emit scale.ts --out scale.py")).code).toBe(0);
-  expect(readFileSync(join(folder, "scale.py"), "utf8")).toContain("def scale(");
+test("its property test passes", { timeout: 120_000 }, async () => {
+  await project();
+  await succeeds("npx vitest run");
+});
+
+test("the layer that it ships has the gradients of the reference", { timeout: 120_000 }, async () => {
+  await project();
+  await succeeds("npx tilescript run row-scale.ts --device eval");
+  await succeeds("npx tilescript emit row-scale.ts --out row_scale.py");
+  writeFileSync(join(folder, "layer.py"), ofLanguage("python")[0]!);
+  const script = `import torch
+from layer import RowScale
+layer = RowScale(5)
+with torch.no_grad():
+    layer.factor.copy_(torch.randn(5))
+x = torch.randn(5, 130, requires_grad=True)
+weight = torch.randn(5, 130)
+ours = torch.autograd.grad((layer(x) * weight).sum(), (x, layer.factor))
+theirs = torch.autograd.grad((x * layer.factor[:, None] * weight).sum(), (x, layer.factor))
+for mine, other in zip(ours, theirs, strict=True):
+    torch.testing.assert_close(mine, other)
+print("equal")`;
+  const env = { TRITON_INTERPRET: "1", PYTHONDONTWRITEBYTECODE: "1" };
+  const ran = await execa(await requirePython(), ["-c", script], { cwd: folder, reject: false, env });
+  expect(ran).toMatchObject({ stdout: "equal", exitCode: 0 });
 });

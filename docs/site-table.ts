@@ -1,0 +1,24 @@
+/** The table of `docs/browser.md`: how large and how quick the site is, from what `npm run bench:site` wrote. */
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import type { SiteReport } from "../bench/site.js";
+
+export function siteTable(): string {
+  const file = resolve(import.meta.dirname, "../bench/results/site.json");
+  const { date, machine, chromium, build, site, playground } = JSON.parse(readFileSync(file, "utf8")) as SiteReport;
+  const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
+  const size = (bytes: number): string =>
+    bytes >= 1e6 ? `${(bytes / 1e6).toFixed(1)} MB` : `${Math.round(bytes / 1e3)} kB`;
+  const range = ({ median, least, most }: SiteReport["playground"]["firstPython"]): string =>
+    `${seconds(median)} (${seconds(least)} to ${seconds(most)})`;
+  const rows = [
+    ["`npm run site`", seconds(build.milliseconds)],
+    [`all ${site.files} files`, `${size(site.bytes)}, gzipped ${size(site.gzipped)}`],
+    ["what the playground loads, gzipped", size(playground.gzipped)],
+    ["from its address to the first Python", range(playground.firstPython)],
+    ["from its address to the first type under the pointer", range(playground.firstHover)],
+  ];
+  const made = `Medians of ${playground.rounds} visits with an empty cache, on ${machine.cores} cores (${machine.processor}), ${chromium}, ${date}.`;
+  const table = [["what", "how much"], ["---", "---"], ...rows].map((cells) => `| ${cells.join(" | ")} |`);
+  return ["", made, "", ...table, ""].join("\n");
+}

@@ -1,0 +1,68 @@
+/** The README's table: emitted kernels beside Triton by hand and PyTorch, from what `npm run bench:gpu` wrote. */
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+
+interface Row {
+  readonly kernel: string;
+  readonly dtype?: string;
+  readonly sizes?: readonly number[];
+  readonly provider: string;
+  /** Milliseconds: the median. */
+  readonly ms?: number;
+}
+
+interface Ratio {
+  readonly kernel: string;
+  readonly dtype: string;
+  readonly sizes: readonly number[];
+  readonly of: string;
+  readonly to: string;
+  readonly ratio: number;
+  readonly low: number;
+  readonly high: number;
+  readonly rounds: number;
+}
+
+const keyOf = ({ kernel, dtype, sizes }: Pick<Row, "kernel" | "dtype" | "sizes">): string =>
+  `${kernel} ${dtype?.replace("torch.", "")} ${sizes?.join(" × ")}`;
+
+/** One row a case that is timed; ratios are of rounds in turns. */
+export function speedTable(): string {
+  const file = resolve(import.meta.dirname, "../bench/results/nvidia-h200.json");
+  const { device, torch, triton, rows, ratios } = JSON.parse(readFileSync(file, "utf8")) as {
+    readonly device: string;
+    readonly torch: string;
+    readonly triton: string;
+    readonly rows: readonly Row[];
+    readonly ratios: readonly Ratio[];
+  };
+  const cases = new Map<string, Map<string, number>>();
+  for (const row of rows)
+    if (row.ms !== undefined) {
+      const ways = cases.get(keyOf(row)) ?? new Map<string, number>();
+      cases.set(keyOf(row), ways.set(row.provider.startsWith("torch") ? "torch" : row.provider, row.ms));
+    }
+  const byHand = new Map(
+    ratios
+      .filter(({ of, to }) => of === "emitted" && to === "hand-written")
+      .map((each) => [keyOf(each), each] as const),
+  );
+  const head = ["kernel", "emitted", "Triton by hand", "emitted / by hand", "PyTorch"];
+  const lines = Array.from(cases, ([name, ways]) => {
+    const ratio = byHand.get(name);
+    const words = ratio && `${fixed(ratio.ratio)} (${fixed(ratio.low)} to ${fixed(ratio.high)})`;
+    return [
+      name,
+      ...["emitted", "hand-written"].map((way) => time(ways.get(way))),
+      words ?? "",
+      time(ways.get("torch")),
+    ];
+  });
+  const table = [head, head.map((_, i) => (i === 0 ? "---" : "---:")), ...lines];
+  const rounds = [...byHand.values()][0]?.rounds;
+  const made = `${device}, torch ${torch}, Triton ${triton}: medians in milliseconds; ratios of ${rounds} rounds in turns.`;
+  return ["", made, "", ...table.map((cells) => `| ${cells.join(" | ")} |`), ""].join("\n");
+}
+
+const time = (ms: number | undefined): string => ms?.toPrecision(3) ?? "";
+const fixed = (ratio: number): string => ratio.toFixed(3);

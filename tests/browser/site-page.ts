@@ -1,0 +1,72 @@
+/** The built site, served below a folder, and what tests ask of its pages. */
+import { execFileSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { expect } from "vitest";
+import { serve, type Served } from "../../site/serve.js";
+import { drawn } from "../support/drawn.js";
+
+const root = resolve(import.meta.dirname, "../..");
+export const site = join(root, "site");
+export const out = join(site, "out");
+
+/** Why the site cannot be opened by a driver here, in words; undefined where it can be. */
+export function missing(driver: string, ...browsers: readonly string[]): string | undefined {
+  if (!existsSync(join(out, "playground/index.html"))) return "the site is not built; `npm run site` builds it";
+  if (!existsSync(join(site, "node_modules", driver)))
+    return `${driver} is not installed; \`npm --prefix site ci\` does it`;
+  return pathOf(browsers) === undefined ? `there is no ${browsers.join(" or ")}` : undefined;
+}
+
+/** The first of these programs that is on the PATH. */
+export function pathOf(programs: readonly string[]): string | undefined {
+  for (const name of programs)
+    try {
+      return execFileSync("which", [name], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
+    } catch {
+      // The next may be there.
+    }
+  return undefined;
+}
+
+/** The site below a folder, as a static host may have it. */
+export const serveSite = (): Promise<Served> => serve(out, "/some/where/");
+
+/** Runs in a page of the site: the Python that the playground's worker emits for each text. */
+async function emitInPage(names: readonly string[]): Promise<Record<string, string>> {
+  const page = globalThis as any;
+  const texts: Record<string, string> = await (await page.fetch("playground/examples.json")).json();
+  const worker = new page.Worker("playground/worker.js", { type: "module" });
+  const emitted: Record<string, string> = {};
+  for (const [id, name] of names.entries())
+    emitted[name] = await new Promise<string>((done) => {
+      worker.onmessage = ({ data }: any) => {
+        if (data.stage === "built") done([data.python, ...data.marks.map((mark: any) => mark.message)].join("\n"));
+        if (data.stage === "failed") done(data.marks.map((mark: any) => mark.message).join("\n"));
+      };
+      const files = [[name, texts[name]], ...Object.entries(texts)];
+      worker.postMessage({ id, files, program: [0], only: "build" });
+    });
+  worker.terminate();
+  return emitted;
+}
+
+/**
+ * Each example's Python in this browser is what Node emits, byte for byte, and that of the examples `apart` is not.
+ * `evaluate` runs a function with an argument in the site's first page.
+ */
+export async function expectNodesPython(
+  evaluate: (act: typeof emitInPage, names: readonly string[]) => Promise<Record<string, string>>,
+  apart: readonly string[] = [],
+): Promise<void> {
+  const all = readdirSync(join(root, "examples")).filter((name) => name.endsWith(".ts"));
+  const names = drawn("examples in a browser", all, { key: (name) => name, sources: (name) => [`examples/${name}`] });
+  const emitted = await evaluate(emitInPage, names);
+  expect(Object.keys(emitted)).toEqual(names);
+  // A test of its own holds these files to what Node emits.
+  const golden = (name: string) =>
+    readFileSync(join(root, "tests/unit/codegen/golden", name.replace(/\.ts$/, ".py")), "utf8");
+  expect(names.filter((name) => emitted[name] !== golden(name))).toEqual(
+    names.filter((name) => apart.includes(name)),
+  );
+}

@@ -65,9 +65,12 @@ export async function buildSite(out = OUT): Promise<void> {
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, pageOf({ path, ...shown }));
   };
+  const hovering = hoversOf(examples, TYPES);
   const entries = [];
   for (const file of examples) entries.push(await entryOf(file));
-  const hovers = hoversOf(examples, TYPES);
+  // Proofs are kept. They take seconds, in which the other process finds the hovers.
+  for (const { kernel } of entries) kernel.proof();
+  const hovers = await hovering;
   const hoversIn = (name: string) => hovers.get(`${name}.ts`) ?? [];
   const live = entries.find(({ name }) => name === LIVE)!;
   const texts = [{ path: "index", title: "TileScript", source: "README.md" }, ...pages];

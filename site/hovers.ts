@@ -1,6 +1,8 @@
 /** The types of names in the examples, as the editor shows them: one program for all, since checking each alone costs more. */
-import ts from "typescript";
+import { execFile } from "node:child_process";
 import { join, resolve } from "node:path";
+import { promisify } from "node:util";
+import ts from "typescript";
 
 const root = resolve(import.meta.dirname, "..");
 
@@ -11,8 +13,19 @@ export interface Hover {
   readonly words: string;
 }
 
-/** The hovers of each example, by file name. `types` is the folder with the package's declarations. */
-export function hoversOf(files: readonly string[], types: string): ReadonlyMap<string, readonly Hover[]> {
+type Hovers = ReadonlyMap<string, readonly Hover[]>;
+
+/**
+ * The hovers of each example, by file name, from a process of their own: they take a core for seconds. `types` is the
+ * folder with the package's declarations.
+ */
+export async function hoversOf(files: readonly string[], types: string): Promise<Hovers> {
+  const args = ["--import", import.meta.resolve("tsx"), import.meta.filename, types, ...files];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { maxBuffer: 2 ** 28 });
+  return new Map(JSON.parse(stdout) as [string, Hover[]][]);
+}
+
+function hoversHere(files: readonly string[], types: string): Hovers {
   const program = ts.createProgram(
     files.map((file) => join(root, "examples", file)),
     {
@@ -62,4 +75,9 @@ function inFile(file: ts.SourceFile, checker: ts.TypeChecker): readonly Hover[] 
 function isVariable({ flags, valueDeclaration }: ts.Symbol): boolean {
   if ((flags & ts.SymbolFlags.Variable) === 0 || !valueDeclaration) return false;
   return !valueDeclaration.getSourceFile().isDeclarationFile;
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const [types = "", ...files] = process.argv.slice(2);
+  process.stdout.write(JSON.stringify([...hoversHere(files, types)]));
 }

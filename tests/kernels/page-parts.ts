@@ -127,7 +127,7 @@ export const placed = kernel(
     grid: () => [1],
     requires: ({ N, P, BLOCK }) => [BLOCK.ge(N), P.eq(1)],
     inputs: ({ N }, torch) => ({ counts: torch.rand([N]), slot: torch.arange(N).to(tl.int32) }),
-    reference: ({ counts, slot }) => [counts, counts.amax(0, { keepdim: true })],
+    reference: ({ counts }) => [counts, counts.amax(0, { keepdim: true })],
   },
   ({ counts, slot, out, most, BLOCK }) => {
     const i = tl.arange(0, BLOCK);

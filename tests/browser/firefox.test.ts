@@ -14,17 +14,21 @@ const BROWSERS = ["firefox-esr", "firefox"];
 const why = missing("puppeteer-core", ...BROWSERS);
 if (why) console.log(`skipped: ${why}`);
 
-test.skipIf(why)("emits the bytes that Node emits, but for examples that lose a name", { timeout: 180_000 }, async () => {
-  const { default: puppeteer } = await import(createRequire(join(site, "package.json")).resolve("puppeteer-core"));
-  const served = await serveSite();
-  const browser = await puppeteer.launch({ browser: "firefox", executablePath: pathOf(BROWSERS), headless: true });
-  try {
-    expect(await browser.version()).toContain("firefox");
-    const page = await browser.newPage();
-    await page.goto(`${served.url}index.html`);
-    await expectNodesPython((act, names) => page.evaluate(act, names), APART);
-  } finally {
-    await browser.close();
-    served.close();
-  }
-});
+test.skipIf(why)(
+  "emits the bytes that Node emits, but for examples that lose a name",
+  { timeout: 180_000 },
+  async () => {
+    const { default: puppeteer } = await import(createRequire(join(site, "package.json")).resolve("puppeteer-core"));
+    const served = await serveSite();
+    const browser = await puppeteer.launch({ browser: "firefox", executablePath: pathOf(BROWSERS), headless: true });
+    try {
+      expect(await browser.version()).toContain("firefox");
+      const page = await browser.newPage();
+      await page.goto(`${served.url}index.html`);
+      await expectNodesPython((act, names) => page.evaluate(act, names), APART);
+    } finally {
+      await browser.close();
+      served.close();
+    }
+  },
+);

@@ -66,7 +66,5 @@ export async function expectNodesPython(
   // A test of its own holds these files to what Node emits.
   const golden = (name: string) =>
     readFileSync(join(root, "tests/unit/codegen/golden", name.replace(/\.ts$/, ".py")), "utf8");
-  expect(names.filter((name) => emitted[name] !== golden(name))).toEqual(
-    names.filter((name) => apart.includes(name)),
-  );
+  expect(names.filter((name) => emitted[name] !== golden(name))).toEqual(names.filter((name) => apart.includes(name)));
 }

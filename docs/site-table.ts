@@ -5,7 +5,9 @@ import type { SiteReport } from "../bench/site.js";
 
 export function siteTable(): string {
   const file = resolve(import.meta.dirname, "../bench/results/site.json");
-  const { date, machine, chromium, build, site, playground } = JSON.parse(readFileSync(file, "utf8")) as SiteReport;
+  const { date, machine, chromium, loadBefore, build, site, playground } = JSON.parse(
+    readFileSync(file, "utf8"),
+  ) as SiteReport;
   const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
   const size = (bytes: number): string =>
     bytes >= 1e6 ? `${(bytes / 1e6).toFixed(1)} MB` : `${Math.round(bytes / 1e3)} kB`;
@@ -18,7 +20,7 @@ export function siteTable(): string {
     ["from its address to the first Python", range(playground.firstPython)],
     ["from its address to the first type under the pointer", range(playground.firstHover)],
   ];
-  const made = `Medians of ${playground.rounds} visits with an empty cache, on ${machine.cores} cores (${machine.processor}), ${chromium}, ${date}.`;
+  const made = `Medians of ${playground.rounds} visits with an empty cache, on ${machine.cores} cores (${machine.processor}), ${chromium}, ${date}. In the minute before, ${loadBefore} processes on average wanted a core: a machine that is busy with other work is slower.`;
   const table = [["what", "how much"], ["---", "---"], ...rows].map((cells) => `| ${cells.join(" | ")} |`);
   return ["", made, "", ...table, ""].join("\n");
 }

@@ -145,12 +145,13 @@ export function callsLike(sample: string, op: Op): string[] {
   const receivers = isMethod
     ? ["M", "EPS", "FLAG"].map((name) => callText({ ...call, callee: call.callee.replace(/^\w+/, name) }))
     : [];
-  const forms = op.method && !isMethod && call.args.length > 0 ? asMethod(call) : [];
-  return [...new Set([sample, ...forms, ...changed.map(callText), ...whole, ...receivers])];
+  return [...new Set([sample, ...changed.map(callText), ...whole, ...receivers])];
 }
 
-/** `tl.sum(x, 1)` as `x.sum(1)`. */
-function asMethod({ callee, args: [receiver, ...args], options }: Call): string[] {
-  const name = callee.slice("tl.".length);
-  return isOperand(receiver!) ? [callText({ callee: `${receiver}.${name}`, args, options })] : [];
+/** `tl.sum(x, 1)` and `x.sum(1)`, where `op` is a method too: both are declared, and must say the same. */
+export function inBothForms(text: string, op: Op): string[] {
+  const { callee, args, options } = parseCall(text);
+  const [receiver, ...others] = args;
+  if (!op.method || !callee.startsWith("tl.") || receiver === undefined || !isOperand(receiver)) return [text];
+  return [text, callText({ callee: `${receiver}.${callee.slice("tl.".length)}`, args: others, options })];
 }

@@ -7,28 +7,8 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { build, type Kernel, type Operator } from "tilescript";
-import { addLayerNorm } from "../examples/add-layer-norm.js";
-import { addRmsNorm } from "../examples/add-rms-norm.js";
-import { attentionWithGradients } from "../examples/attention-gradients.js";
-import { crossEntropyWithGradient } from "../examples/cross-entropy-with-gradient.js";
-import { crossEntropy } from "../examples/cross-entropy.js";
-import { fp8Gemm } from "../examples/fp8-gemm.js";
-import { geluDropout } from "../examples/gelu-dropout.js";
-import { gemmPersistentTma } from "../examples/gemm-persistent-tma.js";
-import { gemmSplitK } from "../examples/gemm-split-k.js";
-import { gemm } from "../examples/gemm.js";
-import { histogram } from "../examples/histogram.js";
-import { int8Gemm } from "../examples/int8-gemm.js";
-import { layerNorm } from "../examples/layer-norm.js";
-import { linearGelu } from "../examples/linear-gelu.js";
-import { relativeAttention } from "../examples/relative-attention.js";
-import { rmsNorm } from "../examples/rms-norm.js";
-import { rotary } from "../examples/rotary.js";
-import { siluMul } from "../examples/silu-mul.js";
-import { softmaxLong } from "../examples/softmax-long.js";
-import { softmax } from "../examples/softmax.js";
-import { vectorSum } from "../examples/vector-sum.js";
+import { build } from "tilescript";
+import { examples } from "../tests/support/examples.js";
 import { resultFile, runOnModules } from "./in-python.js";
 
 const { values: given } = parseArgs({
@@ -39,33 +19,9 @@ const { values: given } = parseArgs({
   },
 });
 
-const kernels: readonly (Kernel<string, any> | Operator<string, any>)[] = [
-  softmax,
-  softmaxLong,
-  layerNorm,
-  rmsNorm,
-  addRmsNorm,
-  addLayerNorm,
-  rotary,
-  geluDropout,
-  vectorSum,
-  histogram,
-  siluMul,
-  crossEntropy,
-  crossEntropyWithGradient,
-  gemm,
-  gemmPersistentTma,
-  gemmSplitK,
-  fp8Gemm,
-  int8Gemm,
-  linearGelu,
-  attentionWithGradients,
-  relativeAttention,
-];
-
 async function emitInto(folder: string): Promise<void> {
   mkdirSync(folder, { recursive: true });
-  for (const kernel of kernels) {
+  for (const { kernel } of examples) {
     const { python, file } = await build(kernel);
     writeFileSync(join(folder, file), python);
   }

@@ -1,0 +1,75 @@
+/** Every example is where examples are listed by hand. What is missing is named, with the place where it belongs. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { faulty } from "../kernels/mutants/faults.js";
+import { examples } from "../support/examples.js";
+import { root } from "../support/tsc.js";
+
+const read = (file: string): string => readFileSync(join(root, file), "utf8");
+
+/** Why `npm run bench:gallery` leaves an example out. */
+const NOT_TIMED: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(
+    "asin dependent_add dropout gemm_block_scaled gemm_persistent gemm_tma grouped_gemm vector_add"
+      .split(" ")
+      .map((name) => [name, "npm run bench:twins times it beside a kernel that is written by hand"]),
+  ),
+  attention: "attention_with_gradients has it as its forward pass",
+  ...Object.fromEntries(
+    "adamw_stochastic bitonic_topk int4_gemm jagged_softmax mamba_chunk_scan max_pool3d moe_gemm paged_attention"
+      .split(" ")
+      .map((name) => [name, "nothing is chosen yet to compare it with"]),
+  ),
+};
+
+interface Place {
+  readonly file: string;
+  readonly what: string;
+  has(name: string, python: string): boolean;
+}
+
+const holds = (file: string, pattern: (python: string) => string): Place["has"] => {
+  const text = read(file);
+  return (_, python) => text.includes(pattern(python));
+};
+const called = (python: string): string => `examples.${python}(`;
+const gallery = "bench/gallery_cases.py";
+const isTimed = holds(gallery, (python) => `"${python}"`);
+
+const places: readonly Place[] = [
+  {
+    file: "tests/kernels/mutants/faults.ts",
+    what: "its mistakes",
+    has: (name) => faulty.some(({ example }) => example === name),
+  },
+  {
+    file: "tests/cli/package/consumer.py",
+    what: "a call that its stub accepts",
+    has: holds("tests/cli/package/consumer.py", called),
+  },
+  {
+    file: "tests/cli/package/consumer_wrong.py",
+    what: "a call that its stub refuses",
+    has: holds("tests/cli/package/consumer_wrong.py", called),
+  },
+  {
+    file: `${gallery}, or NOT_TIMED of tests/unit/example-lists.test.ts`,
+    what: "a part that times it, or why none does",
+    has: (name, python) => python in NOT_TIMED || isTimed(name, python),
+  },
+];
+
+test("every example is in each list of them", () => {
+  const missing = examples.flatMap(({ name, kernel }) =>
+    places.filter(({ has }) => !has(name, kernel.name)).map(({ file, what }) => `${name}: add ${what} to ${file}`),
+  );
+  expect(missing).toEqual([]);
+});
+
+test("the lists name examples that there are", () => {
+  const names = new Set(examples.map(({ name }) => name));
+  const pythons = new Set(examples.map(({ kernel }) => kernel.name));
+  expect(faulty.filter(({ example }) => !names.has(example)).map(({ example }) => example)).toEqual([]);
+  expect(Object.keys(NOT_TIMED).filter((python) => !pythons.has(python) || isTimed("", python))).toEqual([]);
+});

@@ -1,10 +1,10 @@
-/** Every op has all its parts. A part that is missing is named, with the place where it belongs. */
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+/** Every op has all its parts, and the page that shows how an op is added says what is said of those left out. */
 import { expect, test, vi } from "vitest";
 import type * as define from "../../../src/ops/define.js";
 import type { Op } from "../../../src/ir/op.js";
 import { isSampledElsewhere, samples } from "../../triton/ops/samples.js";
+import { samples as calls } from "../../types/call-samples.js";
+import { missingParts, missingRecords, OP_FILES, type Places, read } from "./parts.js";
 
 const defined = vi.hoisted((): { op: unknown }[] => []);
 vi.mock("../../../src/ops/define.js", async (original) => {
@@ -22,67 +22,20 @@ vi.mock("../../../src/ops/define.js", async (original) => {
 const { table } = await import("../../../src/ops/table.js");
 await import("../../../src/dsl/tl.js");
 
-const ROOT = join(import.meta.dirname, "../../..");
-const FILES = readdirSync(join(ROOT, "src/ops")).map((name) => `src/ops/${name}`);
-for (const file of FILES) await import(join(ROOT, file));
+for (const file of OP_FILES) await import(/* @vite-ignore */ `../../../${file}`);
 
-const source = new Map(FILES.map((file) => [file, readFileSync(join(ROOT, file), "utf8")]));
-const page = readFileSync(join(ROOT, "docs/language.md"), "utf8");
 const sampled = new Set(samples.map(({ op }) => op));
-/** Members of `TileOps` that have a comment. */
-const methods = new Set(
-  [...source.values()].flatMap((text) =>
-    [...text.matchAll(/interface TileOps \{\n([^]*?)\n {2}\}/g)].flatMap(([, members]) =>
-      [...members!.matchAll(/\*\/\n {4}(\w+)[<:]/g)].map(([, name]) => name!),
-    ),
-  ),
-);
+/** The names that calls of the editor's questions use. Those of descriptors are Triton's. */
+const asked = new Set(calls.flatMap((call) => [...call.matchAll(/\.(\w+)\(/g)].map(([, name]) => name!)));
+const places: Places = {
+  sources: OP_FILES.map(read),
+  page: read("docs/language.md"),
+  isSampled: (op) => isSampledElsewhere(op) || sampled.has(op.name),
+  isAsked: ({ name, operands }) => "desc" in operands || asked.has(name),
+};
 
 /** Ops that authors reach by something other than a name: calls of helper functions, and `T.bits` and its kin. */
 const UNNAMED = ["is", "call", "extern", "bits", "isFloating", "isInteger", "isSigned"];
-/** Known to the GPU or to the launch alone: a kernel with one is not evaluated in-process. */
-const NOT_EVALUATED =
-  /^(raw|inlineAsmElementwise|globaltimer|memrealtime|(hip)?[sS]mid|(hipN|n)um(Warps|Threads)|is(Cuda|Hip\w*)|cudaCapabilityGeq)$/;
-
-function missing(op: Op): readonly string[] {
-  const { name } = op;
-  // libdevice's ops come from their table, which has a comment for each.
-  if (name.startsWith("libdevice")) return [];
-  const parts: readonly (readonly [boolean, string, string])[] = [
-    [
-      [...source.values()].some((text) => new RegExp(`\\*/\\nexport const ${name} =`).test(text)),
-      "JSDoc",
-      `write a comment right above \`export const ${name}\` in its file of src/ops`,
-    ],
-    [
-      isSampledElsewhere(op) || sampled.has(name),
-      "a sample, which asks the type question and runs on Triton",
-      "add a call to tests/triton/ops/samples.ts",
-    ],
-    [
-      (op.evaluate ?? op.fold ?? op.parts) !== undefined || NOT_EVALUATED.test(name),
-      "evaluation",
-      "give the record `evaluate`, or `fold` for constexprs; a derived op has `parts`",
-    ],
-    [
-      !op.method || methods.has(name),
-      "the method's type, with a comment",
-      `declare \`${name}\` in \`interface TileOps\` in the op's file`,
-    ],
-    [isOnPage(op), "its line in docs/language.md", "run npm run docs"],
-  ];
-  return parts.filter(([has]) => !has).map(([, part, where]) => `${name}: ${part} is missing; ${where}`);
-}
-
-/** As a function, a method of tensors, or a method of descriptors, whose names are Triton's. */
-function isOnPage({ name, operands, spelling }: Op): boolean {
-  if (spelling.form === "call" && spelling.name.startsWith("tl.target_info.")) return true;
-  const method =
-    "desc" in operands && spelling.form === "method"
-      ? spelling.name.replace(/_(\w)/g, (_, c) => c.toUpperCase())
-      : name;
-  return [`tl.${name}`, `x.${name}`, `desc.${method}`].some((call) => page.includes(`\`${call}(`));
-}
 
 test("every op that is defined is exported", () => {
   const reached = new Set([...table.map(({ name }) => name), ...UNNAMED]);
@@ -97,5 +50,80 @@ test("every op that is defined is exported", () => {
 });
 
 test("every op has all its parts", () => {
-  expect(table.flatMap(missing)).toEqual([]);
+  expect(table.flatMap((op) => missingParts(op, places))).toEqual([]);
+  expect(missingRecords(places)).toEqual([]);
+});
+
+// ---- the page -------------------------------------------------------------------------------------------------------
+
+/** A change of one place in a file: what stands there with it, and without it. */
+interface Hunk {
+  readonly file: string;
+  readonly with: string;
+  readonly without: string;
+}
+
+const architecture = read("docs/architecture.md");
+
+/** The hunks of the diff that adds an op. */
+function hunksOf(name: string): readonly Hunk[] {
+  const diff = [...architecture.matchAll(/```diff\n([^]*?)```/g)].find(([, text]) =>
+    text!.includes(`export const ${name} =`),
+  );
+  return diff![1]!
+    .split(/^--- /m)
+    .slice(1)
+    .flatMap((text) => {
+      const file = /^\+\+\+ (.*)$/m.exec(text)![1]!;
+      return text
+        .split(/^@@.*\n/m)
+        .slice(1)
+        .map((hunk) => {
+          const side = (mark: string) =>
+            hunk
+              .split("\n")
+              .filter((line) => line.startsWith(" ") || line.startsWith(mark))
+              .map((line) => `${line.slice(1)}\n`)
+              .join("");
+          return { file, with: side("+"), without: side("-") };
+        });
+    });
+}
+
+/** The files as they were before a hunk, whose text stands there once. */
+function before(hunk: Hunk): (file: string) => string {
+  expect(read(hunk.file).split(hunk.with), `${hunk.file} has:\n${hunk.with}`).toHaveLength(2);
+  return (file) => (file === hunk.file ? read(file).replace(hunk.with, hunk.without) : read(file));
+}
+
+/** What is said of an op where a file lacks a part of it. */
+function saidOf(name: string, file: (path: string) => string): readonly string[] {
+  const has = (path: string) => new RegExp(`\\b${name}\\b`).test(file(path));
+  const left: Places = {
+    sources: OP_FILES.map(file),
+    page: file("docs/language.md"),
+    isSampled: () => has("tests/triton/ops/samples.ts"),
+    isAsked: () => has("tests/types/call-samples.ts"),
+  };
+  return [
+    ...missingParts(
+      table.find((op) => op.name === name)!,
+      left,
+    ),
+    ...missingRecords(left),
+  ];
+}
+
+test.each(["log2", "relu"])("docs/architecture.md shows what adds %s, as it is", (name) => {
+  const hunks = hunksOf(name);
+  expect(new Set(hunks.map(({ file }) => file)).size).toBeGreaterThanOrEqual(3);
+  for (const hunk of hunks) before(hunk);
+});
+
+test("docs/architecture.md says what fails where a part of the change is forgotten", () => {
+  const forgotten = hunksOf("log2").map((hunk) => saidOf("log2", before(hunk)));
+  const unlisted = saidOf("log2", (file) => read(file).replace(/^- `tl\.log2\(.*\n/m, ""));
+  const said = [...forgotten, unlisted];
+  expect(said.every((sentences) => sentences.length > 0)).toBe(true);
+  expect(architecture).toContain(`\`\`\`text\n${[...new Set(said.flat())].join("\n")}\n\`\`\``);
 });

@@ -103,13 +103,15 @@ def run_case(folder, case, device, interpreted):
     if not interpreted:
         for jit in case["jits"]:
             setattr(module, jit, Unfused(getattr(module, jit)))
-    names = [tensor["name"] for tensor in case["outputs"]]
+    names = [None if "left_out" in tensor else tensor["name"] for tensor in case["outputs"]]
     tensors = {tensor["name"]: decode(tensor, device) for tensor in case["inputs"]}
     arguments = tensors | calling.given(case)
     results = calling.results(module.kernel_fn, arguments, names)
-    expected = [decode(tensor, "cpu") for tensor in case["outputs"]]
+    expected = [None if "left_out" in tensor else decode(tensor, "cpu") for tensor in case["outputs"]]
     found, equal = [], 0
     for tensor, want in zip(case["outputs"], expected, strict=True):
+        if want is None:
+            continue
         got, rule = results[tensor["name"]].cpu().contiguous(), tensor["rule"]
         magnitude = expected[rule["of"]] if rule["kind"] == "bound" else None
         equal += wrong(torch, np, got, want, {"kind": "exact"}, None).size == 0
@@ -138,7 +140,9 @@ def run_chunk(lines, worker, interpreted, answers):
             answer = {"id": case["id"], "group": group_of(case)}
             try:
                 answer["wrong"], answer["equal"] = run_case(folder, case, "cpu" if interpreted else "cuda", interpreted)
-                answer["rules"] = collections.Counter(tensor["rule"]["kind"] for tensor in case["outputs"])
+                answer["rules"] = collections.Counter(
+                    tensor["rule"]["kind"] for tensor in case["outputs"] if "rule" in tensor
+                )
             except BaseException as error:  # noqa: BLE001
                 said = []
                 while error is not None:

@@ -42,6 +42,8 @@ export interface Output {
   readonly shape: readonly number[];
   /** Stored where not every program, or no turn of a loop, may come by: it holds numbers before the launch. */
   readonly partial: boolean;
+  /** One that may be left out; undefined for any other. */
+  readonly optional?: "asked for" | "left out" | undefined;
   readonly rule: Rule;
 }
 
@@ -55,6 +57,13 @@ export interface RandomKernel {
 /** @throws TileScriptError where the recipe is refused while it is traced. */
 export function build(recipe: Recipe, { values = false }: Options = {}): RandomKernel {
   return new Author(recipe, values, undefined).finish();
+}
+
+/** Some outputs may be left out: what is drawn stays as it is, so the number of programs and their place decide. */
+function optionalAt(at: number, programs: number, { kind }: Rule): Output["optional"] {
+  if (at === 0 || (at + programs) % 3 > 0) return undefined;
+  // The bound of another output is needed.
+  return kind === "exact" && (at + programs) % 2 === 0 ? "left out" : "asked for";
 }
 
 /** Some tiles lie in a length of 3 of 4, the rest is masked. */
@@ -142,8 +151,10 @@ class Author {
     const isUsed = (name: string) => declared === undefined || declared.used.has(name);
     const params: Record<string, unknown> = {};
     recipe.inputs.forEach((input, i) => (params[`x${i}`] = tensor(tl[input.dtype], this.#dims(input, i) as [number])));
-    for (const { name, dtype, shape, partial } of declared?.outputs ?? [])
-      params[name] = (partial ? tensor.inout : tensor.out)(tl[dtype], [recipe.programs, ...shape] as [number]);
+    for (const { name, dtype, shape, partial, optional } of declared?.outputs ?? []) {
+      const output = (partial ? tensor.inout : tensor.out)(tl[dtype], [recipe.programs, ...shape] as [number]);
+      params[name] = optional ? output.optional() : output;
+    }
     for (const dtype of scalarDTypes) if (isUsed(`s_${dtype}`)) params[`s_${dtype}`] = scalar(tl[dtype]);
     if (isUsed("BLOCK")) params["BLOCK"] = constexpr();
     if (isUsed("FLAG")) params["FLAG"] = constexpr.bool();
@@ -230,12 +241,16 @@ class Author {
     const known = [...this.#outputs.keys()].indexOf(key);
     const at = known < 0 ? this.#outputs.size : known;
     const name = `y${at}`;
-    const output = { name, dtype: dtypeOf(tile), shape: lengthsOf(tile), partial: depth > 0, rule };
+    const partial = depth > 0;
+    const optional = partial ? undefined : optionalAt(at, this.recipe.programs, rule);
+    const output = { name, dtype: dtypeOf(tile), shape: lengthsOf(tile), partial, optional, rule };
     if (known < 0) this.#outputs.set(key, output);
     this.#consumed.add(tile);
     if (!this.declared) return at;
     const lanes = tile.shape.map((length: unknown) => tl.arange(0, length as never));
-    tl.store(this.#args[name].at(tl.programId(0), ...lanes), tile);
+    const write = () => tl.store(this.#args[name].at(tl.programId(0), ...lanes), tile);
+    if (optional) tl.when(this.#args[name].given, write);
+    else write();
     return at;
   }
 

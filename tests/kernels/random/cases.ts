@@ -30,8 +30,10 @@ export interface Case {
   readonly inputs: readonly Encoded[];
   /** What the wrapper gets beside tensors. */
   readonly arguments: Readonly<Record<string, unknown>>;
-  /** In the order in which the wrapper returns them. */
-  readonly outputs: readonly (Encoded & { readonly rule: Rule })[];
+  /** In the order in which the wrapper returns them; None stands for one that the call leaves out. */
+  readonly outputs: readonly (
+    (Encoded & { readonly rule: Rule }) | { readonly name: string; readonly left_out: true }
+  )[];
   readonly unlike: Unlike;
 }
 
@@ -64,7 +66,9 @@ export function caseFor(seed: number, { compiled, ir, sizes, scalars, outputs }:
   const { tensors, jit } = compiled.signature;
   const read = tensors.filter(({ role }) => role !== "out");
   const inputs = Object.fromEntries(read.map((tensor, i) => [tensor.name, inputFor(tensor, sizes, seed * 31 + i)]));
-  const evaluation = compiled.evaluate({ sizes, scalars, dtypes: {}, config: 0, seed }, { inputs });
+  const absent = outputs.flatMap(({ name, optional }) => (optional === "left out" ? [name] : []));
+  const asked = outputs.flatMap(({ name, optional }) => (optional === "asked for" ? [[name, true] as const] : []));
+  const evaluation = compiled.evaluate({ sizes, scalars, dtypes: {}, absent, config: 0, seed }, { inputs });
   const [finding] = evaluation.findings;
   if (finding) return { left: "undefined", why: `${finding.code}: ${finding.message}` };
   if (evaluation.unchecked.length > 0) return { left: "undefined", why: evaluation.unchecked[0]! };
@@ -73,8 +77,13 @@ export function caseFor(seed: number, { compiled, ir, sizes, scalars, outputs }:
     module: compiled.python,
     jits: [jit],
     inputs: read.map((tensor) => encode(tensor.python, inputs[tensor.name]!)),
-    arguments: Object.fromEntries(compiled.signature.scalars.map(({ name, python }) => [python, scalars[name]!])),
-    outputs: outputs.map(({ name, rule }) => ({ ...encode(name, evaluation.outputs[name]!), rule })),
+    arguments: Object.fromEntries([
+      ...asked,
+      ...compiled.signature.scalars.map(({ name, python }) => [python, scalars[name]!] as const),
+    ]),
+    outputs: outputs.map(({ name, rule }) =>
+      absent.includes(name) ? { name, left_out: true } : { ...encode(name, evaluation.outputs[name]!), rule },
+    ),
     unlike: unlike(ir),
   };
 }

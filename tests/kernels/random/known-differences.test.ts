@@ -112,7 +112,8 @@ describe("Triton's interpreter", () => {
 test("the evaluator's dot_scaled has every digit of subnormal operands", () => {
   const values = onInterpreter
     .filter(({ why }) => why.startsWith("dot_scaled"))
-    .map(({ kernel }) => Buffer.from((caseFor(1, kernel) as Case).outputs[0]!.data, "base64").readFloatLE());
+    .map(({ kernel }) => (caseFor(1, kernel) as Case).outputs[0]!)
+    .map((output) => ("data" in output ? Buffer.from(output.data, "base64").readFloatLE() : undefined));
   expect(values).toEqual([64 * 2 ** -16, 64 * 2 ** -16, 64 * 2 ** -30]);
 });
 

@@ -219,7 +219,6 @@ const notHere: readonly string[] = [
   `Tuples of tensors. Triton 3.6 passes no tuples. Declare optional tensors, \`peer0: peer(), peer1: peer()\` with \`const peer = () => tensor.inout(T, ["M"]).optional()\`, and loop over them in JavaScript: \`for (const each of [peer0, peer1]) tl.when(each.given, () => …)\`. Triton compiles the kernel anew for each choice that a call gives, as it would for each length of a tuple.`,
   `A rank that a flag decides. A tensor has as many axes as its declaration. Let a flag decide the size of an axis, \`dims: { AXES: ({ PICTURES }) => PICTURES.mul(2).add(1) }\`, so that one axis may be 1, or declare one optional tensor for each rank.`,
   `Strides as constexprs. Triton already specialises on strides that are 1 or multiples of 16, and a \`contiguous\` tensor takes its strides from its sizes. A tensor with further fixed strides is a contiguous tensor with numbers among its dims.`,
-  `Targets of a kernel. An op that needs a GPU or a Triton version says so itself, and \`triton: "3.9"\` states the version. To refuse other GPUs, require them: \`requires: ({ device }) => [device.major.ge(9)]\`.`,
 ];
 
 /** The signatures of each function of libdevice, and its backends. */

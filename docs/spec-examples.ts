@@ -133,6 +133,7 @@ export const specParts = {
   requires: { spec: "requires: ({ N, BLOCK }) => [N.mod(BLOCK).eq(0)]," },
   launch: { spec: "launch: { launchPdl: true }," },
   triton: { spec: 'triton: "3.9",' },
+  targets: { spec: 'targets: { cuda: 90, reason: "its blocks fill the shared memory of Hopper" },' },
   specialise: { spec: 'specialise: "never",' },
   doNotSpecialize: { spec: 'doNotSpecialize: ["N"],' },
   doNotSpecializeOnAlignment: { spec: 'doNotSpecializeOnAlignment: ["x"],' },

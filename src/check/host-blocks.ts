@@ -3,6 +3,7 @@
  */
 import { type Diagnostic, problem, type Said } from "../diagnostics/diagnostic.js";
 import { autotuneKey } from "../diagnostics/catalogue/config-codes.js";
+import { specValue } from "../diagnostics/catalogue/definition-codes.js";
 import { computedLater, launchOption, specializedNames } from "../diagnostics/catalogue/host-codes.js";
 import { dtypeVariable, paramRange, rangeBound } from "../diagnostics/catalogue/param-codes.js";
 import { sameElem } from "../types/dtype.js";
@@ -155,9 +156,11 @@ function specialization(ir: KernelIR): Said[] {
 const LAUNCH_OPTIONS = ["launchPdl", "launchCooperativeGrid", "enableFpFusion"];
 
 function launchOptions(ir: KernelIR): Said[] {
-  return Object.keys(ir.launch.options)
-    .filter((name) => !LAUNCH_OPTIONS.includes(name))
-    .map((name) => launchOption(ir.name, name, LAUNCH_OPTIONS));
+  return Object.entries(ir.launch.options).flatMap(([name, value]): Said[] => {
+    if (!LAUNCH_OPTIONS.includes(name)) return [launchOption(ir.name, name, LAUNCH_OPTIONS)];
+    const said = `launch.${name} is ${JSON.stringify(value)}`;
+    return typeof value === "boolean" ? [] : [specValue.part(ir.name, said, "launch", "an object of truth values")];
+  });
 }
 
 /** A dtype variable has one meaning, and something that the caller gives must have it. */

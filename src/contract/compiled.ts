@@ -3,6 +3,7 @@
  * evaluate it in-process. The runtime only sees this, not the IR.
  */
 import type { Access, WantedAccesses } from "./access.js";
+import type { DeclaredTargets } from "./kernel-targets.js";
 import type { DeviceProperties } from "./device-properties.js";
 import type { FindingCode } from "../diagnostics/catalogue/index.js";
 import type { Diagnostic, Location } from "../diagnostics/diagnostic.js";
@@ -408,6 +409,8 @@ export interface CompiledKernel {
   readonly tuning?: Tunable;
   /** Fixed tolerance of the author, over the defaults of the output's dtype. */
   readonly tolerance?: Partial<Tolerance>;
+  /** Of each kernel that is not for every GPU, those that it is for. */
+  readonly targets?: readonly DeclaredTargets[];
   /** Every size and constexpr dim of a case, including computed ones. */
   sizes(at: Case): Readonly<Record<string, number>>;
   /** Every constexpr of a case, also those that are computed; of an operator those that the caller gives. */

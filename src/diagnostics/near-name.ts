@@ -2,12 +2,21 @@
 
 /** The one of `names` that is spelt like `name`, apart from case, `_` and a letter or two; undefined if none is. */
 export function nearName(name: string, names: readonly string[]): string | undefined {
+  return nearest(name, names)[0];
+}
+
+/** The same, if no other name is as near: what the author must have meant. */
+export function onlyNearName(name: string, names: readonly string[]): string | undefined {
+  const [near, ...others] = nearest(name, names);
+  return others.length === 0 ? near : undefined;
+}
+
+function nearest(name: string, names: readonly string[]): readonly string[] {
   const plain = plainOf(name);
-  const same = names.find((each) => plainOf(each) === plain);
-  if (same !== undefined) return same;
   const most = plain.length < 5 ? 1 : 2;
   const distances = names.map((each) => [distance(plain, plainOf(each)), each] as const);
-  return distances.filter(([far]) => far <= most).toSorted(([a], [b]) => a - b)[0]?.[1];
+  const least = Math.min(most, ...distances.map(([far]) => far));
+  return distances.flatMap(([far, each]) => (far === least ? [each] : []));
 }
 
 const plainOf = (name: string): string => name.replaceAll("_", "").toLowerCase();

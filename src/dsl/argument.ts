@@ -3,16 +3,18 @@ import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { argumentList } from "../diagnostics/catalogue/operand-codes.js";
 import { brokenRule } from "../diagnostics/catalogue/rule-codes.js";
 import type { Builder } from "../ir/builder.js";
+import { isState } from "../ir/handle.js";
 import type { Argument } from "../ir/nodes.js";
-import { toArgument } from "../ops/define.js";
+import { failOnState, toArgument } from "../ops/define.js";
 
 /** Fails with `why`, unless it is empty. */
 export function must(why: string, at: Location | undefined): void {
   if (why !== "") fail(brokenRule(why), at);
 }
 
-/** `what` is the sentence for something that cannot be a value. */
+/** `what` is the sentence for something that cannot be a value. It begins with the name of what was called. */
 export function argumentOf(recorder: Builder, given: unknown, what: string, at: Location | undefined): Argument {
+  if (isState(given)) failOnState(recorder, what.slice(0, what.indexOf(":")), at);
   const argument = toArgument(given, at);
   if (argument === undefined) fail(argumentList.notAValue(what), at);
   recorder.use(argument, at);

@@ -9,6 +9,9 @@ import { Handle } from "../ir/handle.js";
 import { repeatResults } from "../ir/repeats.js";
 import { type Argument, type Block, type IfStatement, isValue, type Value, type Variable } from "../ir/nodes.js";
 import type { Checked } from "../types/problem.js";
+import { sameElem } from "../types/dtype.js";
+import { showShape } from "../types/shape.js";
+import type { Type } from "../types/types.js";
 import { whyAssign, whyCondition, type WhyWhen } from "../rules/control-rules.js";
 import { argumentOf, must } from "./argument.js";
 import { MutHandle } from "./state.js";
@@ -163,6 +166,17 @@ function settle(recorder: Builder, first: Branch, name: string): void {
   statements.push(first.statement);
 }
 
+/** Arms of a condition that Triton knows may be meant to differ in shape: a size that it chooses has a name. */
+function checkShapes(one: Type, other: Type, condition: Argument, at: Location | undefined): void {
+  if (one.kind !== "tile" || other.kind !== "tile" || typeOfArgument(condition).kind !== "constexpr") return;
+  const axis = one.shape.findIndex((dim, i) => dim !== other.shape[i]);
+  const isOther = axis >= 0 || one.shape.length !== other.shape.length;
+  if (!isOther || !sameElem(one.dtype, other.dtype)) return;
+  const shapes = [showShape(one.shape), showShape(other.shape)] as const;
+  if (one.shape.length !== other.shape.length) fail(branchValues.ranks(...shapes), at);
+  fail(branchValues.shapes(...shapes, [one.shape[axis]!, other.shape[axis]!]), at);
+}
+
 /** Gives every arm of the chain the results that the innermost arms yield. */
 function join(
   recorder: Builder,
@@ -173,8 +187,9 @@ function join(
 ): unknown {
   const types = otherwise.yields.map((argument, i) => {
     const type = typeOfArgument(argument);
-    for (const { returned } of branches) {
+    for (const { returned, statement } of branches) {
       const other = returned[i];
+      if (other !== undefined) checkShapes(typeOfArgument(other), type, statement.condition, at);
       const why =
         other === undefined || returned.length !== otherwise.yields.length
           ? "when: the arms return different numbers of values"

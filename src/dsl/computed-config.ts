@@ -8,7 +8,7 @@ import type { Handle } from "../ir/handle.js";
 import type { HostBlock, Statement } from "../ir/nodes.js";
 import { argumentsOf, resultsOf, valuesIn } from "../ir/walk.js";
 import type { KernelDefinition } from "./definition.js";
-import { configRemedy, isConstant, isRecord } from "./check-spec.js";
+import { configRemedy, isConstant, isObject, kindOf } from "./spec-forms.js";
 
 type Meta = Readonly<Record<string, Handle>>;
 
@@ -32,7 +32,8 @@ export function computedConfig(
   let entries: Entries | undefined;
   const all = host(() => {
     const given = config(meta);
-    const now = Object.entries(isRecord(given) ? given : fail(specValue.part(name, "config", configRemedy), at));
+    if (!isObject(given)) fail(specValue.part(name, `config gives ${kindOf(given)}`, "config", configRemedy), at);
+    const now = Object.entries(given);
     // It is run twice, and what it computes is compared elsewhere.
     if (entries && !sameConstants(entries, now)) fail(changedState.outsideResult("config"), at);
     entries = now;

@@ -1,5 +1,6 @@
 /** A kernel as its author defines it. */
 import { type Config, type Space, launchOptionNames } from "../contract/compiled.js";
+import type { KernelTargets } from "../contract/kernel-targets.js";
 import { fail, type Location, type Said } from "../diagnostics/diagnostic.js";
 import { missingPart, notAKernel, pythonName, unknownPart } from "../diagnostics/catalogue/definition-codes.js";
 import { paramKind, paramName } from "../diagnostics/catalogue/param-codes.js";
@@ -13,6 +14,7 @@ import { whyNoFunction, whyNoGrid } from "../params/kernel-call-types.js";
 import { launch } from "./kernel-call.js";
 import { refusing } from "./unknown-names.js";
 import type { ParamDescription } from "./params.js";
+import { isObject, kindOf, specForms } from "./spec-forms.js";
 
 type Meta = Readonly<Record<string, Handle>>;
 type RawConfig = Readonly<Record<string, unknown>>;
@@ -37,6 +39,7 @@ export interface RawSpec {
   readonly heuristics?: Readonly<Record<string, (meta: Meta) => unknown>>;
   readonly launch?: Readonly<Record<string, boolean | number>>;
   readonly triton?: string;
+  readonly targets?: KernelTargets;
   readonly specialise?: string;
   readonly doNotSpecialize?: readonly string[];
   readonly doNotSpecializeOnAlignment?: readonly string[];
@@ -50,30 +53,6 @@ export interface RawSpec {
   readonly tolerance?: { readonly rtol?: number; readonly atol?: number; readonly rms?: number };
   readonly doc?: string;
 }
-
-/** The name of each part. Others are refused: a misspelt part would have no effect. */
-const specParts: Readonly<Record<keyof RawSpec, true>> = {
-  params: true,
-  dims: true,
-  grid: true,
-  autotune: true,
-  config: true,
-  heuristics: true,
-  launch: true,
-  triton: true,
-  specialise: true,
-  doNotSpecialize: true,
-  doNotSpecializeOnAlignment: true,
-  sameStrides: true,
-  requires: true,
-  inputs: true,
-  reference: true,
-  providers: true,
-  flops: true,
-  shapes: true,
-  tolerance: true,
-  doc: true,
-};
 
 /** Makes objects that can be called as functions, and then say what to write instead. */
 class NoFunction {
@@ -135,12 +114,21 @@ const LONGEST_NAME = 200;
 
 /** @throws TileScriptError if the name is not a valid Python name, or a required part of the spec is missing. */
 export function checkDefinition({ name, spec, body, at }: KernelDefinition): void {
-  if (typeof name !== "string") fail(missingPart.name(aKind(name)), at);
-  if (typeof spec === "function") fail(missingPart.spec(name, "a function"), at);
+  if (typeof name !== "string") fail(missingPart.name(kindOf(name)), at);
+  if (!isObject(spec)) fail(missingPart.spec(name, kindOf(spec)), at);
   if (!/^[A-Za-z_]\w*$/.test(name)) fail(pythonName.invalid("kernel", name), at);
   if (name.length > LONGEST_NAME) fail(pythonName.tooLong(name.length, LONGEST_NAME), at);
-  if (typeof (spec?.params ?? undefined) !== "object") fail(missingPart.params(name), at);
-  for (const [param, description] of Object.entries(spec.params)) {
+  if (!isObject(spec.params)) fail(missingPart.params(name, wordOf(spec.params)), at);
+  checkDescriptions(name, spec.params, at);
+  checkParts(name, spec, Object.keys(specForms), at);
+  if (spec.grid === undefined) fail(missingPart.grid(name), at);
+  checkTolerance(name, spec.tolerance, at);
+  if (typeof body !== "function") fail(missingPart.body(name), at);
+}
+
+/** @throws TileScriptError at a param that none of the builders made, or whose name cannot be one. */
+export function checkDescriptions(name: string, params: RawSpec["params"], at: Location | undefined): void {
+  for (const [param, description] of Object.entries(params)) {
     if (typeof description !== "object" || !("kind" in (description ?? {})))
       fail(notAParam(name, param, description), at);
     if (param in Object.prototype) fail(paramName.inherited(name, param), at);
@@ -148,12 +136,6 @@ export function checkDefinition({ name, spec, body, at }: KernelDefinition): voi
     if (!(description.kind === "constexpr" ? /^[A-Za-z_]\w*$/ : IDENTIFIER).test(param))
       fail(paramName.notAName(name, param), at);
   }
-  const unknown = Object.keys(spec).find((part) => !(part in specParts));
-  if (unknown !== undefined) fail(unknownPart(name, unknown, Object.keys(specParts)), at);
-  if (spec.grid === undefined) fail(missingPart.grid(name), at);
-  if (typeof spec.grid !== "function") fail(missingPart.gridFunction(name), at);
-  checkTolerance(name, spec.tolerance, at);
-  if (typeof body !== "function") fail(missingPart.body(name), at);
 }
 
 function notAParam(kernel: string, param: string, given: unknown): Said {
@@ -163,8 +145,14 @@ function notAParam(kernel: string, param: string, given: unknown): Said {
   return typeof elem === "string" ? paramKind.dtype(kernel, param, elem) : paramKind.unlike(kernel, param);
 }
 
-const aKind = (given: unknown): string =>
-  given === undefined ? "nothing" : typeof given === "object" ? "an object" : `a ${typeof given}`;
+/** What stands in the place of a required part. */
+export const wordOf = (given: unknown): string => (given === undefined ? "missing" : kindOf(given));
+
+/** @throws TileScriptError at a part that is not one of `known`: a misspelt part would have no effect. */
+export function checkParts(name: string, spec: object, known: readonly string[], at: Location | undefined): void {
+  const unknown = Object.keys(spec).find((part) => !known.includes(part));
+  if (unknown !== undefined) fail(unknownPart(name, unknown, known), at);
+}
 
 /** A config of the spec, with its launch options separate. */
 export function configOf(raw: RawConfig, at: Location | undefined): Config {

@@ -2,13 +2,12 @@
 import { typeOfArgument } from "../ir/typed.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { earlyExit, loopBounds, loopFunctions, loopOption } from "../diagnostics/catalogue/control-codes.js";
-import { unknownOption } from "../diagnostics/catalogue/operand-codes.js";
 import { type Builder, builder } from "../ir/builder.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import type { Constexpr, ConstLike } from "../types/constexpr.js";
 import type { Elem } from "../types/dtype.js";
 import { enterBody, type Returned, runBody } from "../ir/entries.js";
-import { Handle, isHandle } from "../ir/handle.js";
+import { Handle, isHandle, isState } from "../ir/handle.js";
 import { repeatParams } from "../ir/repeats.js";
 import type { Argument, ForStatement } from "../ir/nodes.js";
 import type { Checked } from "../types/problem.js";
@@ -26,6 +25,7 @@ import {
 } from "../rules/control-rules.js";
 import type { Scalar } from "../types/tile.js";
 import type { Type } from "../types/types.js";
+import { failOnUnknown } from "../ops/define.js";
 import { argumentOf, literal, must } from "./argument.js";
 
 /**
@@ -82,7 +82,11 @@ function loop(name: string, args: unknown[], unrolled: boolean): Iterable<Handle
 }
 
 const isOptions = (argument: unknown): argument is object =>
-  typeof argument === "object" && argument !== null && !isHandle(argument) && !Array.isArray(argument);
+  typeof argument === "object" &&
+  argument !== null &&
+  !isHandle(argument) &&
+  !isState(argument) &&
+  !Array.isArray(argument);
 
 /** The values that each option of a loop takes. */
 const RANGE_OPTIONS = {
@@ -107,7 +111,7 @@ function optionsOf(
     if (value === undefined) continue;
     const kind = known[key];
     if (!kind) {
-      fail(unknownOption(name, key, Object.keys(known)), at);
+      failOnUnknown(recorder, name, key, Object.keys(known), at);
     }
     const argument = argumentOf(recorder, value, `${name}: ${key} cannot be this`, at);
     const type = typeOfArgument(argument);

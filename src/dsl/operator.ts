@@ -16,9 +16,10 @@ import { type OperatorFunction, whyNoInput, whyNoResult, whyResult } from "../pa
 import { owner } from "../torch/torch-facts.js";
 import { recordOf } from "../torch/torch-functions.js";
 import type { TorchNode } from "../torch/torch-node.js";
-import type { SpecPlaces } from "../ir/source.js";
+import type { SourceIndex } from "../ir/source.js";
 import { checkTolerance } from "../contract/tolerance.js";
-import { KernelDefinition, type RawSpec } from "./definition.js";
+import { checkDescriptions, checkParts, KernelDefinition, type RawSpec, wordOf } from "./definition.js";
+import { isObject, kindOf } from "./spec-forms.js";
 import { type Described, includes, launching } from "./kernel-call.js";
 import { flagsOf, variablesOf } from "./recorded.js";
 import { type Given, record, saidOf, stepsOf } from "../torch/record-author.js";
@@ -43,6 +44,17 @@ export class OperatorDefinition {
   ) {}
 }
 
+/** The parts of an operator's spec. The rest of a kernel's says how it is launched. */
+const OPERATOR_PARTS: readonly (keyof RawSpec)[] = [
+  "doc",
+  "params",
+  "dims",
+  "inputs",
+  "reference",
+  "shapes",
+  "tolerance",
+];
+
 /**
  * Defines an operator of PyTorch out of kernels. The build runs `forward` once: it calls kernels, `kernel.call({ x })`,
  * and torch between them, and returns the outputs that `params` declares and whatever else `backward` needs. `backward`
@@ -54,7 +66,10 @@ export class OperatorDefinition {
 export const op = ((name: string, spec: RawSpec, forward: Forward, backward?: Backward) => {
   const at = captureLocation();
   if (typeof name !== "string" || !/^[A-Za-z_]\w*$/.test(name)) fail(pythonName.invalid("op", name), at);
-  if (typeof spec?.params !== "object") fail(missingPart.operatorParams(name), at);
+  if (!isObject(spec)) fail(missingPart.operatorSpec(name, kindOf(spec)), at);
+  if (!isObject(spec.params)) fail(missingPart.operatorParams(name, wordOf(spec.params)), at);
+  checkDescriptions(name, spec.params, at);
+  checkParts(name, spec, OPERATOR_PARTS, at);
   if (typeof forward !== "function") fail(missingPart.forward(name), at);
   checkTolerance(name, spec.tolerance, at);
   return new OperatorDefinition(name, spec, forward, backward, at);
@@ -64,11 +79,11 @@ export const op = ((name: string, spec: RawSpec, forward: Forward, backward?: Ba
 export function traceOperator(
   definition: OperatorDefinition,
   traceKernel: (kernel: KernelDefinition) => KernelIR,
-  places?: SpecPlaces,
+  source?: SourceIndex,
 ): OperatorIR {
   const { name, spec, at } = definition;
   // Params are declared like a kernel's; the operator itself launches nothing.
-  const face = trace(new KernelDefinition(name, { ...spec, grid: () => [1] }, () => undefined, at), places);
+  const face = trace(new KernelDefinition(name, { ...spec, grid: () => [1] }, () => undefined, at), source);
   checkParams(face);
   const recording = new Recording(definition, face, traceKernel);
   const forward = recording.forward();

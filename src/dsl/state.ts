@@ -4,7 +4,7 @@ import { type Builder, builder } from "../ir/builder.js";
 import { fail } from "../diagnostics/diagnostic.js";
 import { brokenRule } from "../diagnostics/catalogue/rule-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
-import { Handle, STATE } from "../ir/handle.js";
+import { Handle, isState, STATE } from "../ir/handle.js";
 import type { Argument, Variable } from "../ir/nodes.js";
 import { repeatLet, repeatRead, repeatWrite } from "../ir/repeats.js";
 import type { Checked } from "../types/problem.js";
@@ -77,6 +77,8 @@ export const mut = ((initial: unknown): MutHandle => {
   const repeated = repeatLet(recorder, toArgument(initial));
   if (repeated) return new MutHandle(repeated);
   const at = captureLocation();
+  const again = "mut: this is state already; start from its .value";
+  if (isState(initial)) fail(brokenRule(again), at, recorder.mend(at, { kind: "value" }));
   const value = argumentOf(recorder, initial, "mut: takes a tile, a pointer or a number", at);
   const type = inferMut(typeOfArgument(value));
   if (typeof type === "string") fail(brokenRule(type), at);

@@ -11,11 +11,13 @@ import { runBody } from "../ir/entries.js";
 import { differenceOf } from "../ir/same-statements.js";
 import { type Handle, isHandle, valueOf } from "../ir/handle.js";
 import {
+  type Argument,
   type Block,
   type ConstexprParam,
   type HostBlock,
   isLiteral,
   isMemoryParam,
+  isSizeParam,
   type KernelIR,
   type LaunchSpec,
   type Param,
@@ -23,7 +25,8 @@ import {
   type Value,
 } from "../ir/nodes.js";
 import { walkUses } from "../ir/walk.js";
-import type { SpecPlaces } from "../ir/source.js";
+import { showType } from "../types/types.js";
+import type { SourceIndex, SpecPlaces } from "../ir/source.js";
 import { refusePromise, toArgument } from "../ops/define.js";
 import * as ops from "../ops/index.js";
 import { type ComputedConfig, computedConfig } from "./computed-config.js";
@@ -38,10 +41,10 @@ import { rangeRequirements, type TraceHost, withRange } from "./ranges.js";
 
 type Meta = Readonly<Record<string, Handle>>;
 
-/** The program that a kernel's body, grid and other callbacks describe. `places` says where the author wrote each. */
-export function trace(kernel: KernelDefinition, places?: SpecPlaces): KernelIR {
+/** The program that a kernel's body, grid and other callbacks describe. `source` says where the author wrote each. */
+export function trace(kernel: KernelDefinition, source?: SourceIndex): KernelIR {
   try {
-    return traced(kernel, places);
+    return traced(kernel, source);
   } catch (error) {
     const said = pythonName(error, Object.keys(ops));
     if (said) fail(said, placeThrown(error as Error) ?? kernel.at);
@@ -49,8 +52,9 @@ export function trace(kernel: KernelDefinition, places?: SpecPlaces): KernelIR {
   }
 }
 
-function traced(kernel: KernelDefinition, places?: SpecPlaces): KernelIR {
-  const recorder = new Builder();
+function traced(kernel: KernelDefinition, source: SourceIndex | undefined): KernelIR {
+  const recorder = new Builder(source);
+  const places = kernel.at && source?.spec(kernel.at);
   const placeOf = (part: keyof RawSpec) => places?.parts[part] ?? kernel.at;
   checkSpec(kernel, placeOf);
   return recording(recorder, () => {
@@ -76,6 +80,7 @@ function traced(kernel: KernelDefinition, places?: SpecPlaces): KernelIR {
     );
     const grid = host(() => asList(kernel.spec.grid(known)), placeOf("grid"));
     const asked = host(() => [...rangeRequirements(kernel, meta), ...required(kernel, known)], placeOf("requires"));
+    checkRequirements(kernel, asked, placeOf("requires"));
     const { yields, statements } = asked.block;
     const requires = { ...asked, block: { yields, statements: [...config.unused, ...statements] } };
     checkGrid(grid, placeOf("grid"));
@@ -97,6 +102,7 @@ function traced(kernel: KernelDefinition, places?: SpecPlaces): KernelIR {
       tuning,
       launch: launchOf(kernel),
       triton: versionOf(kernel),
+      targets: kernel.spec.targets && { ...kernel.spec.targets, at: placeOf("targets") },
       specialise: specialiseOf(kernel),
       reference: reference && { ...reference, at: placeOf("reference") },
       providers: providersOf(kernel, params, placeOf("providers")),
@@ -152,6 +158,8 @@ function specialiseOf({ name, spec: { specialise = "never" }, at }: KernelDefini
 
 /** The names that the spec's tables may use. */
 function checkNames({ name, spec, at }: KernelDefinition, params: readonly Param[]): void {
+  for (const key of Object.keys(spec.dims ?? {}))
+    if (!params.some((param) => isSizeParam(param) && param.name === key)) fail(hostResult.noSize(name, key), at);
   for (const key of Object.keys(spec.heuristics ?? {})) {
     const param = params.find((other) => other.name === key);
     if (param?.kind !== "constexpr" || (param.of !== "int" && param.of !== "bool"))
@@ -163,7 +171,11 @@ function checkNames({ name, spec, at }: KernelDefinition, params: readonly Param
 function complete(param: Param, kernel: KernelDefinition, config: ComputedConfig, host: TraceHost): Param {
   if (param.kind === "size") {
     const derive = kernel.spec.dims?.[param.name];
-    return derive ? { ...param, derived: host(derive) } : param;
+    if (!derive) return param;
+    const derived = host(derive);
+    if (derived.block.yields.length !== 1 || !isInteger(derived.block.yields[0]!))
+      fail(hostResult.wrongKind(kernel.name, param.name, "an integer", "; write one, such as N.mul(2)"), kernel.at);
+    return { ...param, derived };
   }
   if (param.kind === "constexpr" && (param.from === "config" || param.from === "argument")) {
     const compute = config.computed[param.name];
@@ -287,13 +299,26 @@ function asList(x: unknown): unknown {
   return Array.isArray(x) ? x : [x];
 }
 
+function isInteger(argument: Argument): boolean {
+  const type = typeOfArgument(argument);
+  return type.kind === "constexpr" ? type.of === "int" : type.kind === "tile" && type.shape.length === 0;
+}
+
+/** Anything else would hold of every call, or of none. */
+function checkRequirements({ name }: KernelDefinition, { block }: HostBlock, at: Location | undefined): void {
+  for (const asked of block.yields) {
+    const type = typeOfArgument(asked);
+    const isCondition = type.kind === "constexpr" ? type.of === "bool" : type.kind === "tile" && type.dtype === "int1";
+    if (!isLiteral(asked) && isCondition) continue;
+    fail(hostResult.requirement(name, isLiteral(asked) ? JSON.stringify(asked.value) : showType(type)), at);
+  }
+}
+
 function checkGrid(grid: HostBlock, at: Location | undefined): void {
   const axes = grid.block.yields;
   if (axes.length < 1 || axes.length > 3) fail(gridAxes.axes(axes.length), at);
   for (const axis of axes) {
-    const type = typeOfArgument(axis);
-    const isInt = type.kind === "constexpr" ? type.of === "int" : type.kind === "tile" && type.shape.length === 0;
-    if (!isInt) fail(gridAxes.notInteger(), at);
+    if (!isInteger(axis)) fail(gridAxes.notInteger(), at);
     if (isLiteral(axis) && Number(axis.value) < 1) fail(gridAxes.empty(axis.value), at);
   }
 }

@@ -4,7 +4,9 @@ import { stateAsValue } from "../diagnostics/catalogue/rule-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { fail, type Said } from "../diagnostics/diagnostic.js";
 import { nearName } from "../diagnostics/near-name.js";
+import { activeBuilder } from "../ir/builder.js";
 import { Handle, valueOf } from "../ir/handle.js";
+import type { Mend } from "../ir/source.js";
 import { libdevice } from "../ops/libdevice.js";
 import {
   foreignConstants,
@@ -28,6 +30,8 @@ type Answer = (name: string, receiver: object) => Said;
 interface Refusals {
   /** Of a name that is read. */
   readonly read: Answer;
+  /** What mends the reading of a name, where that is mechanical. */
+  readonly mend?: (name: string) => Mend | undefined;
   /** Of a name that is written. */
   readonly written?: Answer;
   readonly iterated?: (receiver: object) => Said;
@@ -36,13 +40,15 @@ interface Refusals {
 }
 
 /** A prototype that fails at each name but those of `base`. It is asked only for names that the object itself lacks. */
-export function refusing({ read, written, iterated, base = Object.prototype }: Refusals): object {
+export function refusing({ read, mend, written, iterated, base = Object.prototype }: Refusals): object {
   return new Proxy(base, {
     get(target, key, receiver: object) {
       if (key === Symbol.iterator && iterated) fail(iterated(receiver), captureLocation());
       if (typeof key === "symbol" || key in target || ASKED_BY_TOOLS.test(key))
         return Reflect.get(target, key, receiver) as unknown;
-      return fail(read(key, receiver), captureLocation());
+      const at = captureLocation();
+      const how = mend?.(key);
+      return fail(read(key, receiver), at, how && activeBuilder()?.mend(at, how));
     },
     set(target, key, value, receiver: object) {
       if (typeof key === "string" && written) fail(written(key, receiver), captureLocation());
@@ -136,6 +142,7 @@ export const stateNames = refusing({
     Object.hasOwn(Handle.prototype, name)
       ? stateAsValue(`${name}: this is state; read it with .value, as in acc.value.${name}`)
       : unknownName.instead(name, "state", "acc.value"),
+  mend: (name) => (Object.hasOwn(Handle.prototype, name) ? { kind: "value" } : undefined),
   written: (name) => unknownName.instead(name, "state", "acc.value = x"),
   iterated: () => stateAsValue("this is state; read it with .value"),
 });

@@ -2,7 +2,7 @@
  * Builds IR: the open blocks and their statements. Everything that makes IR goes through this class, so scoping,
  * locations and value identity are decided in one place.
  */
-import { fail, type Location } from "../diagnostics/diagnostic.js";
+import { type Edit, fail, type Location } from "../diagnostics/diagnostic.js";
 import { helperCapture, outsideKernel, scopeEscape, unreachable } from "../diagnostics/catalogue/control-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import {
@@ -22,6 +22,7 @@ import {
 import type { Op } from "./op.js";
 import type { Type } from "../types/types.js";
 import type { Entry } from "./entries.js";
+import type { Mend, SourceIndex } from "./source.js";
 import { valuesIn } from "./walk.js";
 
 interface Frame {
@@ -34,6 +35,14 @@ export class Builder {
   readonly #frames: Frame[] = [];
   /** The constexpr value of each canonical text, so that a dimension can be returned as a value. */
   readonly constexprs = new Map<string, Value>();
+
+  /** `source` has the author's text, where it can be read. */
+  constructor(readonly source?: SourceIndex) {}
+
+  /** The edit of the author's call at `at`, beside the message that refuses it. */
+  mend(at: Location | undefined, how: Mend): { readonly edit?: Edit | undefined } {
+    return { edit: at && this.source?.mend(at, how) };
+  }
 
   /** Whether the recorded code runs on the GPU, or on the host before a launch. */
   place: "kernel" | "host" = "kernel";

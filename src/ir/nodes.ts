@@ -15,6 +15,7 @@
  * Values are positional, metadata is named. Program order is the list's order, so effects keep it for free.
  */
 import type { Config, Space, Specialise, Tolerance } from "../contract/compiled.js";
+import type { DeclaredTargets } from "../contract/kernel-targets.js";
 import type { DeviceProperties } from "../contract/device-properties.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import type { Op } from "./op.js";
@@ -337,6 +338,8 @@ export interface KernelIR {
   readonly launch: LaunchSpec;
   /** The oldest Triton version that it supports, if the author states one. */
   readonly triton: "3.6" | "3.9" | undefined;
+  /** The GPUs that it is for, and where the author says so; undefined: all. */
+  readonly targets: DeclaredTargets | undefined;
   /** Whether modules have a warp-specialised kernel besides. */
   readonly specialise: Specialise;
   readonly reference: Reference | undefined;

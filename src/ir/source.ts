@@ -3,7 +3,7 @@
  * parses files, so it is loaded lazily and passed in; nothing here depends on Node.
  */
 import type { Config } from "../contract/compiled.js";
-import type { Diagnostic, Location } from "../diagnostics/diagnostic.js";
+import type { Diagnostic, Edit, Location } from "../diagnostics/diagnostic.js";
 
 /** Facts about one call or property access in the source. */
 export interface Site {
@@ -32,12 +32,21 @@ export interface SpecPlaces {
   readonly parts: Readonly<Record<string, Location>>;
 }
 
+/** What mends a place of the source. */
+export type Mend =
+  /** The key `from` of a call's options is `to`. */
+  | { readonly kind: "rename"; readonly from: string; readonly to: string }
+  /** Something there is state, and its `value` is meant: an argument, the object of a method, what is assigned. */
+  | { readonly kind: "value" };
+
 /** Answers questions about the author's files. It reads and parses each file once. */
 export interface SourceIndex {
   /** The call or property access at a position from a stack trace, or undefined if there is none. */
   site(at: Location): Site | undefined;
   /** The exclusive end of the call or property access at `at`, for underlining it. */
   endOf(at: Location): Location | undefined;
+  /** The change that mends the call or property access at `at`; undefined where its text does not show what to change. */
+  mend(at: Location, how: Mend): Edit | undefined;
   /** The parts of the spec of the kernel defined at `at`. */
   spec(at: Location): SpecPlaces | undefined;
   /**

@@ -2,7 +2,7 @@
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { hostOnly } from "../diagnostics/catalogue/host-codes.js";
-import { argumentList, unknownOption } from "../diagnostics/catalogue/operand-codes.js";
+import { argumentList, meantOption, unknownOption } from "../diagnostics/catalogue/operand-codes.js";
 import { brokenRule, stateAsValue } from "../diagnostics/catalogue/rule-codes.js";
 import { type Builder, builder } from "../ir/builder.js";
 import { elemOf, isDType as isDTypeToken } from "../types/dtype.js";
@@ -132,14 +132,14 @@ function repeat(recorder: Builder, op: Op, args: readonly unknown[]): readonly V
 export function checkedArguments(recorder: Builder, op: Op, args: readonly unknown[], at: Location | undefined) {
   const names = Object.keys(op.operands);
   const { positional, options } = splitOptions(op, names, args);
-  for (const option of Object.keys(options)) if (!(option in op.options)) failOnOption(op, option, args, at);
+  for (const option of Object.keys(options)) if (!(option in op.options)) failOnOption(recorder, op, option, args, at);
   if (positional.length > names.length)
     fail(argumentList.count(op.name, names.length, positional.length, authorsCall(op)), at);
-  const operands = names.map((name, i) => toOperand(op, name, op.operands, positional[i], at));
+  const operands = names.map((name, i) => toOperand(recorder, op, name, op.operands, positional[i], at));
   const named: Record<string, Argument> = {};
   for (const [name, given] of Object.entries(options)) {
     if (given === undefined) continue;
-    const argument = toOperand(op, name, op.options, given, at);
+    const argument = toOperand(recorder, op, name, op.options, given, at);
     if (argument !== undefined) named[name] = argument;
   }
   for (const argument of [...operands, ...Object.values(named)]) if (argument !== undefined) recorder.use(argument, at);
@@ -150,12 +150,31 @@ export function checkedArguments(recorder: Builder, op: Op, args: readonly unkno
 const operandNamed = (op: Op, option: string): string | undefined =>
   [option, ...(/^(?:dim|axes|dims)$/.test(option) ? ["axis"] : [])].find((name) => name in op.operands);
 
-function failOnOption(op: Op, option: string, args: readonly unknown[], at: Location | undefined): never {
+function failOnOption(
+  recorder: Builder,
+  op: Op,
+  option: string,
+  args: readonly unknown[],
+  at: Location | undefined,
+): never {
   const operand = operandNamed(op, option);
-  if (operand === undefined) return fail(unknownOption(op.name, option, Object.keys(op.options)), at);
+  if (operand === undefined) return failOnUnknown(recorder, op.name, option, Object.keys(op.options), at);
   const value = (args.at(-1) as Record<string, unknown>)[option];
   const shown = typeof value === "number" ? String(value) : operand;
   return fail(argumentList.named(op.name, option, authorsCall(op, { [operand]: shown })), at);
+}
+
+/** Fails on an option that `what` does not have; `known` are those that it has. */
+export function failOnUnknown(
+  recorder: Builder,
+  what: string,
+  option: string,
+  known: readonly string[],
+  at: Location | undefined,
+): never {
+  const to = meantOption(option, known);
+  const edit = to === undefined ? {} : recorder.mend(at, { kind: "rename", from: option, to });
+  return fail(unknownOption(what, option, known), at, edit);
 }
 
 /** How an author calls an op: `tl.sum(x, axis, { keepDims, dtype })`. */
@@ -191,6 +210,7 @@ function isPlainObject(x: unknown): boolean {
 }
 
 function toOperand(
+  recorder: Builder,
   op: Op,
   name: string,
   kinds: Operands,
@@ -202,11 +222,17 @@ function toOperand(
     if (kind.endsWith("?")) return undefined;
     fail(argumentList.missing(op.name, name, authorsCall(op)), at);
   }
-  if (isState(given)) fail(stateAsValue(`${op.name}: this is state; read it with .value`), at);
+  if (isState(given) || (Array.isArray(given) && given.some(isState))) failOnState(recorder, op.name, at);
   const argument = toArgument(given, at);
   if (argument === undefined) fail(argumentList.kind(op.name, name, describe(given)), at);
   if (kind.startsWith("values") && !isList(argument)) fail(argumentList.notList(op.name, name), at);
   return argument;
+}
+
+/** Fails on state where a value is wanted. */
+export function failOnState(recorder: Builder, what: string, at: Location | undefined): never {
+  const sentence = `${what}: this is state; read it with .value`;
+  return fail(stateAsValue(sentence), at, recorder.mend(at, { kind: "value" }));
 }
 
 /** An async function gives one: what it computes after an `await` comes too late for the program. */

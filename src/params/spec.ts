@@ -1,4 +1,5 @@
 /** The spec of a kernel: everything except its body. */
+import type { KernelTargets } from "../contract/kernel-targets.js";
 import type { Device, Meta } from "./args.js";
 import type {
   ConstNames,
@@ -162,6 +163,11 @@ export interface Spec<P, Derived extends string = never, Heuristic extends strin
    * under "3.9", and a warning if this is omitted.
    */
   readonly triton?: "3.6" | "3.9";
+  /**
+   * The GPUs that the kernel is for, with the reason: `{ cuda: 90, reason: "waits for the kernel before it" }`. The
+   * wrapper refuses others, and `compile`, `run` and `verify` say that they did not run there. Default: all.
+   */
+  readonly targets?: KernelTargets;
   /**
    * Whether the module has a warp-specialised kernel besides, which the wrapper launches on Hopper GPUs: "auto" where the
    * kernel has a form that suits, "always" to make any other form an error. Default "never".

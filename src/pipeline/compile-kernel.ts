@@ -63,6 +63,7 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     reference: ir.reference?.kind ?? "none",
     ...measuringOf(ir, source),
     ...(ir.tolerance && { tolerance: ir.tolerance }),
+    ...(ir.targets && { targets: [ir.targets] }),
     sizes: (at) => sizesOf(ir, at),
     constexprs: (at) => constexprsOf(ir, at),
     ranges: (at) => rangesOf(ir, at),

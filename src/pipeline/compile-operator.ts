@@ -30,7 +30,7 @@ export function compileOperator(
     definitions.push(kernel);
     return part.ir;
   };
-  const operator = traceOperator(definition, traceKernel, definition.at && source?.spec(definition.at));
+  const operator = traceOperator(definition, traceKernel, source);
   failOn(seen);
   const { face, kernels } = operator;
   const lowered = kernels.map(loweredOf);
@@ -64,6 +64,7 @@ export function compileOperator(
     warnings: seen,
     reference: face.reference?.kind ?? "none",
     ...(face.tolerance && { tolerance: face.tolerance }),
+    targets: kernels.flatMap(({ targets }) => targets ?? []),
     sizes: (at) => sizesOf(face, { ...at, config: 0 }),
     constexprs: ({ constexprs = {} }) => constexprs,
     ranges: (at) => rangesOf(face, { ...at, config: 0 }),

@@ -34,7 +34,7 @@ export function traceAndCheck(
   const files = definition.at ? [definition.at.file] : [];
   const seen = [...(source?.lint(files) ?? [])];
   failOn(seen);
-  const traced = trace(definition, definition.at && source?.spec(definition.at));
+  const traced = trace(definition, source);
   const ir = configs ? withConfigs(traced, configs) : traced;
   seen.push(
     ...checkStructure(ir),

@@ -3,6 +3,7 @@ import type { Location } from "../diagnostics/diagnostic.js";
 import type { SourceIndex } from "../ir/source.js";
 import type { Files } from "./imports.js";
 import { lintFiles } from "./lint.js";
+import { mendedCall } from "./mended-calls.js";
 import { findSite, locate, siteIndex, type SiteIndex } from "./sites.js";
 import { withConfigs } from "./rewrite-configs.js";
 import { specPlaces } from "./spec-places.js";
@@ -23,6 +24,10 @@ export function indexFiles(files: Files, beside: SourceIndex["beside"]): SourceI
     endOf(at) {
       const found = find(at);
       return found && locate(found.node.getSourceFile(), found.node.getEnd());
+    },
+    mend(at, how) {
+      const found = find(at);
+      return found && mendedCall(found.node, how);
     },
     beside,
     spec(at) {

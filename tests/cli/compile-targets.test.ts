@@ -45,6 +45,27 @@ const compile = (kernel: CompiledKernel, targets: string, selection = {}) =>
   }).then(([found]) => found!);
 
 describe("compiling for targets", { timeout: 300_000 }, () => {
+  it("should compile a kernel for the targets that it is for, and say of the others that they were not run", async () => {
+    const declared = kernel(
+      "declared",
+      {
+        params: { p: pointer(tl.float32), BLOCK: constexpr() },
+        grid: () => [1],
+        config: { BLOCK: 16 },
+        targets: { cuda: 90, reason: "it is tuned for Hopper" },
+      },
+      ({ p, BLOCK }) => tl.store(p.add(tl.arange(0, BLOCK)), 1),
+    );
+    const found = await compile(await build(declared), "cuda:80,cuda:90,hip:gfx942");
+    expect(found.compilations.map(({ target, failure }) => [target.name, failure])).toEqual([["cuda:90", undefined]]);
+    const diagnostics = compileDiagnostics(found);
+    expect(diagnostics.map(({ severity, code, at }) => [severity, code, at?.file])).toEqual([
+      ["warning", "other-target", import.meta.filename],
+    ]);
+    const { ok, kernels } = compileJson([found], [diagnostics], { triton: "", python: "", seconds: 0 });
+    expect({ ok, notRun: kernels[0]!.not_run }).toEqual({ ok: true, notRun: ["cuda:80", "hip:gfx942"] });
+  });
+
   it("should take every config and dtype, and remember what it found", async () => {
     const kernel = await build(gemm);
     const selection = { config: 7 };

@@ -309,7 +309,7 @@ export const firstKernels: readonly (readonly [code: string, says: string])[] = 
   ],
   [
     'kernel("one", { params: {}, grid: [1] }, () => {})',
-    "one: grid is a function of sizes and constexprs; write grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)]",
+    "one: grid is an array; grid must be a function, such as grid: () => [1]",
   ],
   [
     'kernel("one", { params: { x: tl.float32 }, grid: () => [1] }, () => {})',

@@ -2,6 +2,7 @@
 import { ALLOCATE, CHECK_DESCRIPTOR } from "./wrapper-descriptors.js";
 import type { ClassDef, FunctionDef } from "../python/py.js";
 import { argumentHelpers, CHECK_TENSOR, checkTensor } from "./argument-helpers.js";
+import { CHECK_GPU, checkGpu } from "./gpu-check.js";
 import { gradientHelpers } from "./gradient-helpers.js";
 import { helper } from "./helper-function.js";
 import { IS_TRACED } from "./wrapper-checks.js";
@@ -242,6 +243,7 @@ export function helperFunctions(
     ...(isMentioned(CHECK_DESCRIPTOR) ? [checkDescriptor] : []),
     ...(isMentioned(ALLOCATE) ? [allocate] : []),
     ...(isMentioned(GPU_PROPERTY) ? [gpuProperty] : []),
+    ...(isMentioned(CHECK_GPU) ? [checkGpu] : []),
     ...gradientHelpers(isMentioned),
     ...(isMentioned(CHECK_TENSOR) || isMentioned(CHECK_OUT)
       ? [isTraceable ? unlessTraced(checkTensor, "tensor") : checkTensor]

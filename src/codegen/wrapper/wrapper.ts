@@ -19,6 +19,7 @@ import { driverOptions, launchOptions } from "./autotune.js";
 import { hostExpressions, hostInputs } from "../body/host-expressions.js";
 import { givenSizes } from "../names/call-order.js";
 import { type KernelNames, parameterName } from "../names/kernel-names.js";
+import { gpuCheck } from "./gpu-check.js";
 import { descriptorCheck, descriptorOf, scratch } from "./wrapper-descriptors.js";
 import { LAUNCH, WRAP_TRITON } from "./wrapper-helpers.js";
 import { flatText as printExpression } from "../python/layout-expression.js";
@@ -120,6 +121,7 @@ class WrapperEmitter extends WrapperScope {
       ),
       ...preconditionsOf(this.ir, "same-strides").flatMap((each) => sameStridesCheck(this, each)),
       ...int32Checks(this),
+      ...gpuCheck(this),
       ...tileSizeChecks(this),
       ...launchComputations(this, (v) => this.local(v)),
       ...this.#requirements(),

@@ -27,5 +27,11 @@ export const compileResources = defineCode("compile-resources", compiled);
 export const compileMiscompiled = defineCode("compile-miscompiled", compiled);
 export const compileSpill = defineCode("compile-spill", compiled);
 
+export const otherTarget = defineCode(
+  "other-target",
+  (kernel: string, targets: string, declared: string) =>
+    `${kernel}: not run for ${targets}, as the kernel is for ${declared}; compile it for those, or change targets in its spec`,
+);
+
 export const usage = defineCode("usage", (message: string) => message);
 export const environment = defineCode("environment", (message: string) => message);

@@ -140,6 +140,11 @@ export const branchValues = defineCode("branch-values", {
   state: () =>
     "when: the arms return state, which has no common variable; make it before the branch, or take one arm's .value",
   chain: () => "value: only the arm of tl.when itself has one; end the chain with otherwise",
+  /** Triton knows the condition, and `sizes` are those of the axis where the arms differ. */
+  shapes: (one: string, other: string, [first, second]: readonly [size: unknown, other: unknown]) =>
+    `when: one arm returns ${one}, another ${other}, and the result has one type; name the size, const W = tl.choose(condition, ${String(first)}, ${String(second)}), and reshape to it in each arm`,
+  ranks: (one: string, other: string) =>
+    `when: one arm returns ${one}, another ${other}, and the result has one rank; give the smaller one axes of size 1, with expandDims`,
   /** What the rule of arms says. */
   rule: (sentence: string) => sentence,
 });

@@ -25,15 +25,17 @@ export const reservedName = defineCode("reserved-name", {
 });
 
 export const missingPart = defineCode("missing-part", {
-  params: (kernel: string) => `${kernel}: params is missing; list the kernel's arguments`,
-  operatorParams: (operator: string) => `${operator}: params is missing; list what it takes and gives`,
+  params: (kernel: string, got: string) =>
+    `${kernel}: params is ${got}; list the kernel's arguments, as in params: { x: tensor(tl.float32, ["N"]) }`,
+  operatorParams: (operator: string, got: string) =>
+    `${operator}: params is ${got}; list what it takes and gives, as in params: { x: tensor(tl.float32, ["N"]) }`,
   name: (got: string) =>
     `kernel: the first argument is its name, not ${got}; write kernel("name", { … }, ({ x, N }) => { … })`,
   spec: (kernel: string, got: string) =>
     `${kernel}: the second argument is the spec, not ${got}; write kernel("${kernel}", { params: …, grid: … }, ({ x, N }) => { … })`,
+  operatorSpec: (operator: string, got: string) =>
+    `${operator}: the second argument is the spec, not ${got}; write op("${operator}", { params: … }, ({ x }) => { … })`,
   grid: (kernel: string) => `${kernel}: grid is missing; write grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)]`,
-  gridFunction: (kernel: string) =>
-    `${kernel}: grid is a function of sizes and constexprs; write grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)]`,
   body: (kernel: string) => `${kernel}: the third argument is the kernel's function`,
   forward: (operator: string) => `${operator}: the third argument is the function that calls kernels`,
 });
@@ -65,7 +67,8 @@ export const unknownPart = defineCode(
 );
 
 export const specValue = defineCode("spec-value", {
-  part: (kernel: string, part: string, wanted: string) => `${kernel}: ${part} must be ${wanted}`,
+  /** `said` is what was given instead: `dims.H is 3`. */
+  part: (kernel: string, said: string, part: string, wanted: string) => `${kernel}: ${said}; ${part} must be ${wanted}`,
   tolerance: (kernel: string, tolerance: unknown) =>
     `${kernel}: tolerance is ${JSON.stringify(tolerance)}; it is { rtol: 1e-3, atol: 1e-3 }, numbers from 0 up, or one of them`,
   triton: (kernel: string, version: unknown) => `${kernel}: triton is ${JSON.stringify(version)}; it is "3.6" or "3.9"`,

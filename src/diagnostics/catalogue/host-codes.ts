@@ -16,6 +16,10 @@ export const hostOnly = defineCode("host-only", {
 
 export const hostResult = defineCode("host-result", {
   notAValue: () => "this callback returns something other than sizes, constexprs and numbers; compute it from them",
+  requirement: (kernel: string, got: string) =>
+    `${kernel}: requires gives ${got}, which is no condition of a call; write one, such as N.gt(0)`,
+  noSize: (kernel: string, name: string) =>
+    `${kernel}: dims computes ${name}, which is no size of a tensor; write it among a tensor's dims, or leave it out`,
   wrongKind: (kernel: string, param: string, wanted: string, remedy: string) =>
     `${kernel}: what computes ${param} must give ${wanted}${remedy}`,
 });

@@ -213,6 +213,13 @@ export const commands = {
     command: "npx tilescript compile kernel.ts --targets cuda:90",
     remedy: 'autotune: { key: ["N"], configs: [{ BLOCK: 64, numStages: 2 }] }',
   },
+  "other-target": {
+    means:
+      "The kernel's spec has targets, and this GPU is not among them. Nothing was compiled for it. This is a warning while there is another target that the kernel is for.",
+    says: "example: not run for cuda:80, as the kernel is for sm_90 and later: it waits for the kernel before it; compile it for those, or change targets in its spec",
+    command: "npx tilescript compile kernel.ts --targets cuda:80",
+    remedy: "npx tilescript compile kernel.ts --targets cuda:90",
+  },
   "compile-spill": {
     means: "A config needs more registers than a thread has, so values go to memory and the kernel is slower.",
     says: "example: registers do not suffice: a thread keeps 128 bytes in memory (cuda:90, config 0); make the blocks smaller, raise numWarps or lower numStages",

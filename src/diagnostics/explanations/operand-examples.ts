@@ -47,8 +47,8 @@ export const operands = {
   },
   "unknown-option": {
     means: "The function has no option of this name.",
-    says: "load: no option evictPolicy; it has mask, other, cacheModifier, evictionPolicy, volatile",
-    fails: { body: 'tl.store(y.at(i), tl.load(x.at(i), { evictPolicy: "evict_first" }));' },
+    says: "load: no option evictonPolicy; write evictionPolicy",
+    fails: { body: 'tl.store(y.at(i), tl.load(x.at(i), { evictonPolicy: "evict_first" }));' },
     passes: { body: 'tl.store(y.at(i), tl.load(x.at(i), { evictionPolicy: "evict_first" }));' },
   },
   "unmasked-view": {

@@ -4,6 +4,7 @@ import type { Case, CompiledKernel, Layout } from "../../contract/compiled.js";
 import { COMPILE_DEADLINE_MS } from "./ahead.js";
 import { cacheFolder } from "../system/cache-folder.js";
 import { keyOfText, readCached, withoutConfigs, writeCached } from "../system/cached.js";
+import { isFor } from "../../contract/kernel-targets.js";
 import { compileCases } from "../cases/compile-cases.js";
 import type { Selection } from "../cases/selection.js";
 import { Compilers } from "../python/compilers.js";
@@ -34,6 +35,8 @@ export interface KernelCompilations {
   readonly compilations: readonly Compilation[];
   /** What was skipped, and why. */
   readonly left: readonly string[];
+  /** The targets that the kernel is not for: nothing was compiled for them. */
+  readonly notRun: readonly Target[];
 }
 
 export interface CompileOptions {
@@ -68,7 +71,7 @@ export async function compileForTargets(
   const workspaces = await Promise.all(kernels.map((kernel) => openWorkspace(kernel)));
   const compiler = [PROTOCOL_VERSION, environment.versions.triton ?? "", ...ptxasOf(env)];
   const jobs = kernels.flatMap((kernel, i) =>
-    targets.flatMap((target) =>
+    targetsOf(kernel, targets).flatMap((target) =>
       plans[i]!.cases.map((at): Job => ({
         kernel,
         workspace: workspaces[i]!,
@@ -103,7 +106,13 @@ export async function compileForTargets(
     kernel,
     compilations: jobs.flatMap((job) => (job.kernel === kernel ? [done.get(job)!] : [])),
     left: plans[i]!.left,
+    notRun: targets.filter((target) => !targetsOf(kernel, targets).includes(target)),
   }));
+}
+
+/** Those that the kernel is for. */
+function targetsOf({ targets: declared = [] }: CompiledKernel, targets: readonly Target[]): readonly Target[] {
+  return targets.filter(({ triton }) => declared.every((each) => isFor(each, triton)));
 }
 
 async function compileJob(worker: Worker, { kernel, workspace, target, at, file }: Job) {

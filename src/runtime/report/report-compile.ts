@@ -1,6 +1,7 @@
 /** The report of `compile`: diagnostics at the author's lines, a table, and JSON. */
 import type pc from "picocolors";
 import type { Config } from "../../contract/compiled.js";
+import { isFor, targetsText } from "../../contract/kernel-targets.js";
 import { wordList } from "../../diagnostics/word-list.js";
 import { caseText, configText, valuesOf } from "../cases/case-text.js";
 import { problem, warning, type Diagnostic, type Location } from "../../diagnostics/diagnostic.js";
@@ -9,6 +10,7 @@ import {
   compileMiscompiled,
   compileResources,
   compileSpill,
+  otherTarget,
 } from "../../diagnostics/catalogue/command-codes.js";
 import type { Compilation, KernelCompilations } from "../compile/compile-targets.js";
 import { faultsOf, uncheckedOf } from "../compile/machine-code.js";
@@ -22,7 +24,22 @@ export interface CompileFacts {
 }
 
 /** The problems; one that occurs for several targets, configs and dtypes at a line is reported once. */
-export function compileDiagnostics({ kernel, compilations }: KernelCompilations): Diagnostic[] {
+export function compileDiagnostics(found: KernelCompilations): Diagnostic[] {
+  return [...otherTargets(found), ...problemsAtLines(found)];
+}
+
+/** A kernel that is for none of the targets was not compiled, which is no success. */
+function otherTargets({ kernel, compilations, notRun }: KernelCompilations): Diagnostic[] {
+  const make = compilations.length === 0 ? problem : warning;
+  return (kernel.targets ?? []).flatMap((declared) => {
+    const left = notRun.filter(({ triton }) => !isFor(declared, triton)).map(({ name }) => name);
+    return left.length === 0
+      ? []
+      : [make(otherTarget(kernel.signature.name, wordList(left), targetsText(declared)), declared.at)];
+  });
+}
+
+function problemsAtLines({ kernel, compilations }: KernelCompilations): Diagnostic[] {
   const { name } = kernel.signature;
   const served = new Set(compilations.filter((each) => !misfitOf(each)).map(callOf));
   const groups = new Map<string, { readonly say: Say; readonly where: Compilation[] }>();
@@ -123,8 +140,9 @@ function variantText({ at }: Compilation): string {
 }
 
 /** What was not compiled, or compiled but not checked, and why. */
-function notChecked({ compilations, left }: KernelCompilations): string[] {
-  return [...left, ...uncheckedOf(compilations.flatMap(({ resources }) => resources?.machineCode ?? []))];
+function notChecked({ compilations, left, notRun }: KernelCompilations): string[] {
+  const others = notRun.map(({ name }) => `${name}: not run, the kernel is not for it`);
+  return [...others, ...left, ...uncheckedOf(compilations.flatMap(({ resources }) => resources?.machineCode ?? []))];
 }
 
 /** One kernel's table: a row for each target, config and choice of the caller. */
@@ -180,6 +198,7 @@ export function compileJson(
       compiled: each.compilations.map((compilation) =>
         compilationJson(compilation, each.kernel.configs[compilation.at.config]!),
       ),
+      not_run: each.notRun.map(({ name }) => name),
       not_checked: notChecked(each),
       diagnostics: diagnostics[i]!,
     })),

@@ -145,11 +145,14 @@ export interface CompileReport {
   readonly kernels: readonly {
     readonly kernel: string;
     readonly compiled: readonly CompilationReport[];
+    /** The targets that the kernel is not for, by its spec. */
+    readonly not_run: readonly string[];
     /** What was not compiled, or whose machine code was not checked, and why. */
     readonly not_checked: readonly string[];
     /**
      * Located at the configs: the errors `compile-error` and `compile-miscompiled`, the warning `compile-spill`, and
-     * `compile-resources`, which is a warning while another config fits the target.
+     * `compile-resources`, which is a warning while another config fits the target. Located at the spec's `targets`:
+     * `other-target`, which is a warning while the kernel is for another target.
      */
     readonly diagnostics: readonly Diagnostic[];
   }[];

@@ -8,6 +8,7 @@ import { acceptedCase } from "../cases/accepted.js";
 import { asDrawn, cases, type CaseOptions, drawnConfigs } from "../cases/draw.js";
 import type { Outcome } from "../cases/outcome.js";
 import { deviceLimits } from "./device-limits.js";
+import { whyNotRunOn } from "./other-gpu.js";
 import { openRunner, type RunnerOptions, verifyCase } from "./runner.js";
 import { shellWord } from "../system/shell.js";
 import type { Verification } from "./verify-cases.js";
@@ -60,6 +61,8 @@ export async function verifyThoroughly(
   options: ThoroughOptions,
 ): Promise<Verification> {
   const { selection, timeLimitMs } = options;
+  const notHere = whyNotRunOn(kernel, device);
+  if (notHere !== undefined) return { kernel, outcomes: [], left: [notHere], seconds: 0 };
   const started = performance.now();
   const declared = declaredPlan(kernel, device, selection);
   const rounds = roundsOf(kernel, device, options, declared.cases);

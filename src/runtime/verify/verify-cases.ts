@@ -6,6 +6,7 @@ import type { Selection } from "../cases/selection.js";
 import type { Device } from "../devices/devices.js";
 import type { Outcome } from "../cases/outcome.js";
 import { deviceLimits } from "./device-limits.js";
+import { whyNotRunOn } from "./other-gpu.js";
 import { type Compiling, openRunner } from "./runner.js";
 
 export interface VerifyOptions {
@@ -58,6 +59,8 @@ const repeats: Readonly<Record<Device["kind"], number>> = { eval: 1, interpreter
 /** Verifies a kernel on an open device. */
 export async function verify(kernel: CompiledKernel, device: Device, options: VerifyOptions): Promise<Verification> {
   const started = performance.now();
+  const notHere = whyNotRunOn(kernel, device);
+  if (notHere !== undefined) return { kernel, outcomes: [], left: [notHere], seconds: 0 };
   const plan = planCases(kernel, deviceLimits[device.kind], options.selection);
   const left = [...plan.left];
   const { tolerance = {}, order, deadlineMs } = options;

@@ -21,7 +21,7 @@ export const semantics: readonly Mistake[] = [
     args: "check FILE",
     file: `import { kernel } from "tilescript";\nexport const add = (kernel as any)("add");\n`,
     code: 1,
-    says: "params is missing; list the kernel's arguments",
+    says: "the second argument is the spec, not undefined",
   },
   {
     title: "no params",

@@ -362,6 +362,55 @@ export const chosenSize = kernel(
   },
 );
 
+/** Shapes that nested flags decide: of results of branches and helper functions, and of state. */
+export const chosenShapes = kernel(
+  "chosen_shapes",
+  {
+    params: { ...vector, WIDE: constexpr.bool(), DEEP: constexpr.bool() },
+    grid: ({ N, BLOCK, WIDE, DEEP }) => [tl.cdiv(N, WIDE.choose(DEEP.choose(BLOCK.mul(4), BLOCK.mul(2)), BLOCK))],
+    autotune: {
+      key: ["N"],
+      configs: [
+        { BLOCK: 8, WIDE: true, DEEP: true },
+        { BLOCK: 8, WIDE: true, DEEP: false },
+        { BLOCK: 8, WIDE: false, DEEP: true },
+        { BLOCK: 8, WIDE: false, DEEP: false },
+      ],
+    },
+  },
+  ({ x, y, BLOCK, WIDE, DEEP }) => {
+    const SPAN = WIDE.choose(DEEP.choose(BLOCK.mul(4), BLOCK.mul(2)), BLOCK);
+    const offsets = tl.programId(0).mul(SPAN).add(tl.arange(0, SPAN));
+    const values = tl.load(x.at(offsets), { other: 0 });
+    const swapped = tl
+      .when(WIDE, () => {
+        const [even, odd] = tl.split(tl.reshape(values, [SPAN.floorDiv(2), 2]));
+        return tl.reshape(tl.join(odd, even), [SPAN]);
+      })
+      .otherwise(() => values.neg());
+    const nested = tl
+      .when(WIDE, () => tl.when(DEEP, () => swapped.mul(2)).otherwise(() => tl.flip(swapped, 0)))
+      .otherwise(() => tl.reshape(tl.reshape(swapped, [BLOCK]), [SPAN]));
+    const state = tl.mut(tl.zeros([SPAN], tl.float32));
+    const turns = tl.mut(0);
+    const deep = tl.when(DEEP, () => tl.mut(nested)).value;
+    tl.whileLoop(
+      () => turns.value.lt(3),
+      () => {
+        turns.value = turns.value.add(1);
+        tl.when(WIDE, () => {
+          state.value = state.value.add(nested.mul(turns.value));
+        });
+        tl.when(DEEP, () => {
+          deep.value = tl.maximum(deep.value, state.value);
+        });
+      },
+    );
+    const last = tl.when(DEEP, () => deep.value.add(tl.sum(state.value, 0))).otherwise(() => squared(state.value));
+    tl.store(y.at(offsets), last.add(swapped));
+  },
+);
+
 const ANY = tl.dtype("ANY", [tl.float32, tl.int32, tl.float16]);
 /** Code by dtype: an arm is typed for the dtypes that reach it. */
 export const byDType = kernel(

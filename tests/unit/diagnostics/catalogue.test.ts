@@ -13,7 +13,7 @@ const FOLDER = join(import.meta.dirname, ".examples");
 afterAll(() => rmSync(FOLDER, { recursive: true, force: true }));
 
 /** Codes whose remedy is mechanical in the example. */
-const EDITED: ReadonlySet<DiagnosticCode> = new Set(["hidden-coercion"]);
+const EDITED: ReadonlySet<DiagnosticCode> = new Set(["hidden-coercion", "unknown-option", "state-as-value"]);
 
 /** A file after its edits, the last one first. */
 function edited(file: string, edits: readonly Edit[]): string {

@@ -56,6 +56,73 @@ test("operators and counting loops become methods and ranges", async () => {
   );
 });
 
+/** The file after all that `fix` mends, one message after the other. */
+async function mended(name: string, wrong: string): Promise<string> {
+  let text = file(wrong);
+  for (let round = 0; round < 20; round++) {
+    const path = `${round}-${name}`;
+    const { report } = await ran<FixReport>(fix, path, text);
+    text = readFileSync(join(folder, path), "utf8");
+    if (report.files.length === 0) break;
+  }
+  return text;
+}
+
+test("a misspelt option gets the name that was meant", async () => {
+  const wrong = `    for (const k of tl.range(0, K, 1, { numStage: 2 })) {
+      const other = 0;
+      const loaded = tl.load(x.ptr.add(i.mul(K).add(k)), { mask: i.lt(K), othr: 0, cacheModifer: ".cg" });
+      sum.value = sum.value.add(tl.load(x.ptr.add(i), { mask: i.lt(K), default: other }), loaded);
+    }`;
+  expect(await mended("options.ts", wrong)).toBe(
+    file(
+      wrong
+        .replace("numStage:", "numStages:")
+        .replace("othr", "other")
+        .replace("cacheModifer", "cacheModifier")
+        .replace("default:", "other:"),
+    ),
+  );
+});
+
+test("an option that may be one of two, or takes another value, is left to the author", async () => {
+  for (const option of ["allowTf32: false", "colour: 1"]) {
+    const wrong = `    sum.value = sum.value.add(tl.sum(tl.dot(tl.load(x.at(i, i)), tl.load(x.at(i, i)), { ${option} }), 1));`;
+    expect(await mended("left-options.ts", wrong)).toBe(file(wrong));
+  }
+});
+
+test("state that stands for its value is read", async () => {
+  const wrong = `    const more = tl.mut(sum);
+    const shifts = tl.mut(0);
+    more.value = sum;
+    const one = sum.add(1).mul(more);
+    const two = tl.exp(one.add(sum, more));
+    const loaded = tl.load(x.ptr.add(i), { mask: i.lt(K), other: sum as never });
+    for (const k of tl.range(shifts, K)) sum.value = tl.where(i.lt(k), more, two).add(loaded);
+    tl.when(shifts.eq(0), () => {
+      sum.value = sum.exp();
+    });`;
+  expect(await mended("state.ts", wrong)).toBe(
+    file(`    const more = tl.mut(sum.value);
+    const shifts = tl.mut(0);
+    more.value = sum.value;
+    const one = sum.value.add(1).mul(more.value);
+    const two = tl.exp(one.add(sum.value, more.value));
+    const loaded = tl.load(x.ptr.add(i), { mask: i.lt(K), other: sum.value as never });
+    for (const k of tl.range(shifts.value, K)) sum.value = tl.where(i.lt(k), more.value, two).add(loaded);
+    tl.when(shifts.value.eq(0), () => {
+      sum.value = sum.value.exp();
+    });`),
+  );
+});
+
+test("state is read in the call that it is given to, not where a function passes on what it gets", async () => {
+  const wrong = `    const twice = (value: typeof sum) => tl.mul(value, 2);
+    sum.value = twice(sum);`;
+  expect(await mended("passed.ts", wrong)).toBe(file(wrong));
+});
+
 test("what has no edit stays and is reported", async () => {
   const wrong = file("    sum.value = tl.load(x.at(i / 2, 0));");
   const { code, report } = await ran<FixReport>(fix, "left.ts", wrong);

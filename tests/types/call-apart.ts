@@ -15,7 +15,7 @@ const isOneOf = (editor: string, ...wanted: readonly number[]) => codes(editor).
 /** Whether the editor's error is a sentence of a rule: `'"sum: the axis is a number"'`. */
 const isSentence = (editor: string) => /type '"[\w.]+: [^']*"'/.test(editor);
 /** Options given where an optional operand stands. */
-const optionsEarly = /^tl\.(sum|max|min|xorSum|cumsum|cumprod|sort|bitonicMerge|topk|flip|dotScaled)\(.*\{ /;
+const optionsEarly = /^\w+\.(sum|max|min|xorSum|cumsum|cumprod|sort|bitonicMerge|topk|flip|dotScaled)\(.*\{ /;
 
 /** A function of tiles, called with an address. */
 const onAddress = /^tl\.(add|sub|trans|permute|expandDims|broadcastTo)\([pv]_/;

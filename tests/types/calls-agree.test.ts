@@ -1,8 +1,9 @@
 /**
  * The editor and the build say the same of every call: its result type, exactly, or the sentence that refuses it. Calls
- * are drawn for every op of the table, others by each seed; one that may be written as a method is asked as both. `TILESCRIPT_CALL_SEEDS=30` draws by the seed of the run and
- * the 29 after it. `TILESCRIPT_CALL_SEEDS=all` asks about every call that a seed may draw, which takes about ten
- * minutes: run it after a change to a sample, a rule or what is drawn, so that no later seed finds what it would find.
+ * are drawn for every op of the table, others by each seed, and each sample is also asked as a method.
+ * `TILESCRIPT_CALL_SEEDS=30` draws by the seed of the run and the 29 after it. `TILESCRIPT_CALL_SEEDS=all` asks about
+ * every call that a seed may draw, which takes about ten minutes: run it after a change to a sample, a rule or what is
+ * drawn, so that no later seed finds what it would find.
  */
 import { describe, expect, test } from "vitest";
 import { libdevice } from "tilescript";
@@ -34,22 +35,18 @@ function* random(start: number): Generator<number, never> {
 }
 
 const right = built(samples);
-const alike = right.map(({ call, op }) => ({ sample: call, op, calls: op ? callsLike(call, op) : [] }));
+const alike = right.map(({ call, op }) => ({ sample: call, calls: op ? callsLike(call, op) : [] }));
 function drawnBy(seed: number): readonly string[] {
   const numbers = random(seed);
-  return alike.flatMap(({ sample, op, calls }) =>
-    op === undefined
+  return alike.flatMap(({ sample, calls }) =>
+    calls.length === 0
       ? []
-      : Array.from({ length: drawnOf(sample) }, () => calls[Math.floor(numbers.next().value * calls.length)]!).flatMap(
-          (call) => inBothForms(call, op),
-        ),
+      : Array.from({ length: drawnOf(sample) }, () => calls[Math.floor(numbers.next().value * calls.length)]!),
   );
 }
-const both = alike.flatMap(({ sample, op }) => (op ? inBothForms(sample, op) : []));
-const drawn =
-  asked === "all"
-    ? alike.flatMap(({ op, calls }) => calls.flatMap((call) => (op ? inBothForms(call, op) : [])))
-    : seeds.flatMap(drawnBy);
+/** Samples that may be written as methods, so: the seed does not decide whether a method is asked. */
+const both = right.flatMap(({ call, op }) => (op ? inBothForms(call, op) : []));
+const drawn = asked === "all" ? alike.flatMap(({ calls }) => calls) : seeds.flatMap(drawnBy);
 const answers = built([...new Set([...samples, ...both, ...fixedCalls, ...drawn])]);
 let said: string[][] | undefined;
 /** What the compiler says serves every test. */

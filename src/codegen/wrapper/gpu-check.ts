@@ -4,12 +4,18 @@ import * as py from "../python/py-build.js";
 import type { Block } from "../python/py.js";
 import { helper } from "./helper-function.js";
 import { DEVICE, INTERPRETED } from "./wrapper-checks.js";
+import { bfloat16Check } from "./wrapper-interpreter.js";
 import type { WrapperContext } from "./wrapper-scope.js";
 
 export const CHECK_GPU = "_check_gpu";
 
+/** What the machine must be that a launch is for. */
+export function machineChecks(context: WrapperContext): Block {
+  return [...gpuCheck(context), ...bfloat16Check(context)];
+}
+
 /** Nothing for a kernel that any GPU runs. */
-export function gpuCheck({ ir: { targets }, names }: WrapperContext): Block {
+function gpuCheck({ ir: { targets }, names }: WrapperContext): Block {
   if (!targets) return [];
   const { cuda, hip = [] } = targets;
   const oldest = cuda === undefined ? py.none : py.number(String(cuda));

@@ -19,7 +19,7 @@ import { driverOptions, launchOptions } from "./autotune.js";
 import { hostExpressions, hostInputs } from "../body/host-expressions.js";
 import { givenSizes } from "../names/call-order.js";
 import { type KernelNames, parameterName } from "../names/kernel-names.js";
-import { gpuCheck } from "./gpu-check.js";
+import { machineChecks } from "./gpu-check.js";
 import { descriptorCheck, descriptorOf, scratch } from "./wrapper-descriptors.js";
 import { LAUNCH, WRAP_TRITON } from "./wrapper-helpers.js";
 import { flatText as printExpression } from "../python/layout-expression.js";
@@ -52,7 +52,6 @@ import { specialisedLaunch } from "./wrapper-specialised.js";
 import type { GluonKernel } from "../gluon/gluon-kernel.js";
 import { argumentLines, inputParameters, outputLines, outputParameters, returnType } from "./wrapper-words.js";
 import { gradientChecks } from "./wrapper-gradient.js";
-import { bfloat16Check } from "./wrapper-interpreter.js";
 import * as py from "../python/py-build.js";
 import { computedOptions, launchComputations } from "./wrapper-launch.js";
 import { numberChecks, passed } from "./wrapper-numbers.js";
@@ -121,11 +120,10 @@ class WrapperEmitter extends WrapperScope {
       ),
       ...preconditionsOf(this.ir, "same-strides").flatMap((each) => sameStridesCheck(this, each)),
       ...int32Checks(this),
-      ...gpuCheck(this),
       ...tileSizeChecks(this),
       ...launchComputations(this, (v) => this.local(v)),
       ...this.#requirements(),
-      ...bfloat16Check(this),
+      ...machineChecks(this),
       ...(this.specialised ? specialisedLaunch(this, this.specialised, (v) => this.local(v), results) : []),
       ...this.tensors.flatMap((param) => descriptorOf(this, param, (v) => this.local(v))),
       ...scratch(this.ir),

@@ -60,9 +60,13 @@ export async function verifyThoroughly(
   device: Device,
   options: ThoroughOptions,
 ): Promise<Verification> {
-  const { selection, timeLimitMs } = options;
   const notHere = whyNotRunOn(kernel, device);
   if (notHere !== undefined) return { kernel, outcomes: [], left: [notHere], seconds: 0 };
+  return drawAndRun(kernel, device, options);
+}
+
+async function drawAndRun(kernel: CompiledKernel, device: Device, options: ThoroughOptions): Promise<Verification> {
+  const { selection, timeLimitMs } = options;
   const started = performance.now();
   const declared = declaredPlan(kernel, device, selection);
   const rounds = roundsOf(kernel, device, options, declared.cases);

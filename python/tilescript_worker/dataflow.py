@@ -153,7 +153,7 @@ class _Reader:
                 return self._while(text, at, environment, effects)
             return self._regions(name, text, at, environment, effects)
         children = self._uses(text, environment)
-        label = USE.sub("%", text)
+        label = _of_bits(USE.sub("%", text))
         if (name in COMMUTE or label.startswith(SYMMETRIC)) and len(children) == 2:
             children.sort()
         if name == "tt.call":
@@ -289,6 +289,13 @@ class _Reader:
         if any(part.effects for part in parts) or (name != "scf.if" and not PURE.match(text.strip('"'))):
             self._effect(made, effects)
         return results or [made], end + 1
+
+
+def _of_bits(label: str) -> str:
+    """A product of single bits is their conjunction, and a sum what only one of them has."""
+    if not re.search(r": (tensor<[\dx]*xi1>|i1)$", label):
+        return label
+    return label.replace("arith.muli ", "arith.andi ").replace("arith.addi ", "arith.xori ")
 
 
 def difference(left: str, left_names: Sequence[str], right: str, right_names: Sequence[str]) -> tuple[str, str] | None:

@@ -84,12 +84,13 @@ def launch_of(kernel: Any, calls: Calls) -> dict[str, Any]:
     for param in kernel.params:
         if not param.is_constexpr or param.name in decided or not isinstance(launched[0].values.get(param.name), int):
             continue
-        tree = site.argument(param.name)
-        if tree is not None and has_params(tree):
-            if holds(tree, [(each.values, each.values.get(param.name)) for each in launched]):
-                said["computed"][param.name] = tree
-        elif tree is None and (text := site.argument_text(param.name)) is not None:
-            said["passed"][param.name] = text
+        tree, text = site.argument(param.name), site.argument_text(param.name)
+        if text is None or (tree is not None and not has_params(tree)):
+            continue
+        # Also of what is computed: where no kernel can be built so, its value is that of the first call.
+        said["passed"][param.name] = text
+        if tree is not None and holds(tree, [(each.values, each.values.get(param.name)) for each in launched]):
+            said["computed"][param.name] = tree
     return said
 
 

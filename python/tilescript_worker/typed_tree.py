@@ -189,6 +189,10 @@ def _name_of(function: Any) -> str:
     for place, prefix in ((tl, "tl"), (tl.tensor, "tl"), (triton, "triton")):
         if getattr(place, name, None) is function:
             return f"{prefix}.{name}"
+    # Methods of tensors are wrappers without names of their own.
+    for method, wrapper in vars(tl.tensor).items():
+        if wrapper is function:
+            return f"tl.{method}"
     if module.startswith("triton.language.extra."):
         return f"tl.extra.{module.split('.')[3]}.{name}"
     return f"{module.replace('triton.language', 'tl', 1)}.{name}"

@@ -43,7 +43,13 @@ export interface TextOptions {
 /** @throws NotImported with the reason and the line of the file. */
 export async function kernelText(tree: KernelTree, options: TextOptions = {}): Promise<KernelText> {
   const made = new KernelWriter(tree, options).write();
-  return { ...made, text: await format(made.text, { parser: "typescript", printWidth: 120 }) };
+  try {
+    return { ...made, text: await format(made.text, { parser: "typescript", printWidth: 120 }) };
+  } catch (error) {
+    // What no rule foresaw ends one kernel and not the command.
+    const [why = ""] = String(error instanceof Error ? error.message : error).split("\n");
+    throw new NotImported(`the text that it would have is not TypeScript (${why})`);
+  }
 }
 
 class KernelWriter implements KernelContext {

@@ -198,7 +198,7 @@ export interface NotedLaunch {
   readonly gridText?: string;
   /** Constants that are computed from other arguments. */
   readonly computed: Readonly<Record<string, HostTree>>;
-  /** What is written for constants that nothing here computes. */
+  /** The Python of constants that are no plain numbers. */
   readonly passed: Readonly<Record<string, string>>;
 }
 

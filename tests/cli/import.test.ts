@@ -199,7 +199,7 @@ it("should write what a script decides: grid, configs, heuristics and constants"
 from tuned import rows_kernel, tuned_kernel
 def rows(x):
     m, n = x.shape
-    rows_kernel[(m,)](x, n, x.stride(0), BLOCK=triton.next_power_of_2(n), num_warps=8)
+    rows_kernel[(m,)](x, n, x.stride(0), BLOCK=triton.next_power_of_2(n), DIGITS=len(str(n)), num_warps=8)
 def tuned(x):
     n = x.numel()
     grid = lambda meta: (triton.cdiv(n, meta["BLOCK"]), 2)
@@ -211,10 +211,10 @@ for n in (100, 300):
   );
   const python = `${HEAD}
 @triton.jit
-def rows_kernel(x_ptr, n, stride, BLOCK: tl.constexpr):
+def rows_kernel(x_ptr, n, stride, BLOCK: tl.constexpr, DIGITS: tl.constexpr):
     cols = tl.arange(0, BLOCK)
     at = x_ptr + tl.program_id(0) * stride + cols
-    tl.store(at, tl.load(at, mask=cols < n) * 2, mask=cols < n)
+    tl.store(at, tl.load(at, mask=cols < n).cast(tl.float32) * DIGITS, mask=cols < n)
 
 @triton.autotune(configs=[triton.Config({"BLOCK": 64}, num_warps=2), triton.Config({"BLOCK": 128})], key=["n"])
 @triton.heuristics({"EVEN": lambda args: args["n"] % args["BLOCK"] == 0})
@@ -230,7 +230,8 @@ def tuned_kernel(x_ptr, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
   const [rows, tuned] = (JSON.parse(ran.out) as ImportReport).kernels;
   expect([rows, tuned]).toMatchObject([{ status: "equal" }, { status: "equal" }]);
   expect(rows!.text).toContain("BLOCK: constexpr.launch(({ n }) => tl.nextPowerOf2(n)),");
-  expect(rows!.text).toContain("config: { numWarps: 8 },");
+  expect(rows!.text).toContain("config: { DIGITS: 3, numWarps: 8 },");
+  expect(rows!.text).toContain("TODO(import): DIGITS is 3 as in the first call; the script passes len(str(n))");
   expect(rows!.text).toContain("TODO(import): how many programs the kernel has, such as [5]; the script has (m,)");
   expect(tuned!.text).toContain("grid: ({ n, BLOCK }) => [tl.cdiv(n, BLOCK), 2],");
   expect(tuned!.text).toContain("heuristics: {\n      EVEN: ({ n, BLOCK }) => n.mod(BLOCK).eq(0),");

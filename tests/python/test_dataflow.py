@@ -58,6 +58,17 @@ class DataflowTest(unittest.TestCase):
         self.assertIsNone(compared(KERNEL.replace("arith.addf %u, %f", "arith.addf %f, %u")))
         self.assertIsNotNone(compared(KERNEL.replace("arith.subi %i, %j", "arith.subi %j, %i")))
 
+    def test_single_bits(self) -> None:
+        def of(line: str) -> str:
+            more = f"    %k = arith.cmpf olt, %e, %b : f32\n    %both = {line}\n    %r = scf.if %both"
+            return KERNEL.replace("    %r = scf.if %c", more)
+
+        product = of("arith.muli %c, %k : i1")
+        self.assertIsNone(difference(product, NAMES, of("arith.andi %c, %k : i1"), NAMES))
+        self.assertIsNotNone(difference(product, NAMES, of("arith.ori %c, %k : i1"), NAMES))
+        wide = KERNEL.replace("arith.subi %i, %j", "arith.muli %i, %j")
+        self.assertIsNotNone(difference(wide, NAMES, wide.replace("arith.muli", "arith.andi"), NAMES))
+
     def test_the_order_of_what_a_loop_carries(self) -> None:
         swapped = KERNEL.replace("iter_args(%s = %zero, %p = %a)", "iter_args(%p = %a, %s = %zero)")
         swapped = swapped.replace("scf.yield %t, %m", "scf.yield %m, %t").replace("%0#0", "%0#9")

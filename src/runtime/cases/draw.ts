@@ -80,7 +80,9 @@ function checkOptions(kernel: CompiledKernel, options: CaseOptions): void {
   const refuse = (problem: string): never => {
     throw new UsageError(`cases: ${problem}`);
   };
-  if (!kernel?.signature?.sizes) refuse("the first argument is not a built kernel; pass build(…)'s result");
+  // A kernel that is not built is a function, and says at each name what it has instead.
+  if (typeof kernel !== "object" || !kernel?.signature?.sizes)
+    refuse("the first argument is not a built kernel; pass build(…)'s result");
   const checkNames = (what: string, given: object | undefined, known: readonly string[]): void => {
     for (const name of Object.keys(given ?? {}))
       if (!known.includes(name)) refuse(`there is no ${what} ${name}; choose from ${known.join(", ") || "none"}`);

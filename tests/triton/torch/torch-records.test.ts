@@ -157,8 +157,8 @@ interface Trial {
 }
 
 const SEEDS = [1, 2];
-/** Where PyTorch has another name for a parameter than the record. */
-const BY_POSITION: ReadonlySet<string> = new Set(["split method"]);
+/** Where PyTorch has another name for a parameter than the record, such as `end` for the only number of `arange`. */
+const BY_POSITION: ReadonlySet<string> = new Set(["split method", "arange torch"]);
 
 function trialsOf(name: string, record: Listed): readonly Trial[] {
   return callsOf(name).flatMap((call, i) =>

@@ -1,4 +1,3 @@
-import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
 /** Files whose tests start processes or replace modules: each has a Node of its own. The others share one per core. */
@@ -25,8 +24,8 @@ const settings = {
 export default defineConfig({
   test: {
     globalSetup: "tests/support/global-setup.ts",
-    // Most files wait for a process of theirs, so that a core has time for more than one.
-    maxWorkers: Math.ceil(availableParallelism() * 1.5),
+    // Most files wait for a process of theirs.
+    maxWorkers: "100%",
     projects: [
       { ...shared, test: { ...settings, name: "apart", include: apart } },
       {

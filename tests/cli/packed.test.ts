@@ -83,6 +83,13 @@ describe("a project without tsx", { timeout: 60_000 }, () => {
   });
 });
 
+it("checks a kernel in TypeScript in a package of CommonJS, as npm init makes one", { timeout: 60_000 }, async () => {
+  const project = await mkdtemp(join(folder, "common-"));
+  installInto(project);
+  await writeFile(join(project, "package.json"), `{ "type": "commonjs" }`);
+  expect(await check(project, "kernel.ts", source)).toEqual(ok);
+});
+
 /** The dependencies of the package, without those that only its tests have. */
 async function withDependencies(project: string): Promise<void> {
   const lock = JSON.parse(await readFile(join(root, "package-lock.json"), "utf8")) as {

@@ -44,7 +44,10 @@ async function importHere(file: string, href: string): Promise<Exports> {
 
 async function importByTsx(href: string): Promise<Exports> {
   try {
-    return (await import(href)) as Exports;
+    const found = (await import(href)) as Exports;
+    // In a package of CommonJS, as `npm init` makes one, tsx gives the exports as a whole.
+    const whole = Object(found["default"]) as Exports;
+    return whole["__esModule"] === true ? whole : found;
   } catch (error) {
     throw whereTsxWrites(error);
   }
@@ -60,10 +63,19 @@ let registered: { readonly project: string | undefined; readonly unregister: () 
 async function registerFor(file: string): Promise<boolean> {
   const project = projectOf(file);
   if (registered && registered.project === project) return true;
-  const tsx = await import("tsx/esm/api").catch(() => undefined);
-  if (!tsx) return false;
+  const found = await Promise.all([import("tsx/esm/api"), import("tsx/cjs/api")]).catch(() => undefined);
+  if (!found) return false;
+  const [modules, commonJs] = found;
   await registered?.unregister();
-  registered = { project, unregister: tsx.register(project === undefined ? {} : { tsconfig: project }) };
+  const forget = commonJs.register();
+  const unregister = modules.register(project === undefined ? {} : { tsconfig: project });
+  registered = {
+    project,
+    async unregister() {
+      forget();
+      await unregister();
+    },
+  };
   return true;
 }
 

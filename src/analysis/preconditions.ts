@@ -139,3 +139,12 @@ export function preconditionsOf<Kind extends Precondition["kind"]>(
 ): readonly PreconditionOf<Kind>[] {
   return preconditions(ir).filter((each): each is PreconditionOf<Kind> => each.kind === kind);
 }
+
+/** Names of the tensors that a launch refuses because of their strides, whatever their shape. */
+export function strictTensors(ir: KernelIR): ReadonlySet<string> {
+  const params = preconditions(ir).flatMap((each) => {
+    if (each.kind === "contiguous" || each.kind === "descriptor") return [each.param];
+    return each.kind === "same-strides" ? [each.param, each.as] : [];
+  });
+  return new Set(params.map(({ name }) => name));
+}

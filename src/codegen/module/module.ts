@@ -1,4 +1,5 @@
 /** The emitted Python file, which needs torch and triton but not TileScript. */
+import { strictTensors } from "../../analysis/preconditions.js";
 import { INT32_REACH, MAX_NUMEL } from "../../types/limits.js";
 import type { EmitOptions } from "../../contract/compiled.js";
 import { H200 } from "../../contract/device-properties.js";
@@ -95,7 +96,7 @@ export function emitOperator(
     externs.push(own.externs);
     const sizes = sizeBindings(ir, own);
     parts.push(...jits, launcher, fakeFunction(ir, own, fake, positional(launcher), sizes));
-    called.set(operator.kernels[i]!, { names: own, fake });
+    called.set(operator.kernels[i]!, { names: own, fake, strict: strictTensors(ir) });
   });
   const sizes = sizeBindings(face, names);
   const context = new OperatorContext(operator, names, module, called, sizes, source, op);

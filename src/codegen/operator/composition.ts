@@ -22,6 +22,8 @@ export interface Called {
   readonly names: KernelNames;
   /** The function that returns its outputs without values. */
   readonly fake: string;
+  /** Names of tensors that it takes with certain strides only. */
+  readonly strict: ReadonlySet<string>;
 }
 
 export interface CompositionOptions {

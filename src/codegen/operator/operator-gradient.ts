@@ -7,6 +7,7 @@ import { callOrder, type InputParam, type NumberParam, numberParams } from "../n
 import { Needs } from "./composition-needs.js";
 import type { KernelNames } from "../names/kernel-names.js";
 import { Names, snakeCase } from "../names/names.js";
+import { isTorchNode } from "../../torch/torch-node.js";
 import { type OperatorContext, type Part } from "./operator-context.js";
 import * as py from "../python/py-build.js";
 import type { Block, Expression, FunctionDef, Parameter, Statement } from "../python/py.js";
@@ -140,9 +141,24 @@ class GradientEmitter {
     const like = there[0] ?? fail(operatorGradient.noTensor(name), at);
     const write = (fake: boolean) => {
       const written = context.write(backward, { ...this.#options(py.name(this.#local(like))), fake });
-      return { ...written, statements: [...context.bindings(written.used, this.#sizes), ...written.statements] };
+      const statements = [...context.bindings(written.used, this.#sizes), ...written.statements];
+      return { ...written, statements: fake ? statements : [...this.#inRows(), ...statements] };
     };
     return { params, real: write(false), fake: write(true) };
+  }
+
+  /** Lays out gradients that a kernel takes with certain strides only: autograd gives any, 0 after a sum. */
+  #inRows(): Block {
+    const { called } = this.context;
+    const strict = this.backward.steps.flatMap((step) =>
+      step.kind === "launch" ? [...called.get(step.kernel)!.strict].map((name) => step.args[name]) : [],
+    );
+    return this.#given
+      .filter((name) => strict.some((node) => isTorchNode(node) && node.kind === "input" && node.name === name))
+      .map((name) => {
+        const gradient = py.name(this.#local(name));
+        return py.assign(gradient, py.call(py.attribute(gradient, "contiguous")));
+      });
   }
 
   /** Reads each size from the first of these tensors that has it. */

@@ -1,6 +1,6 @@
 /** Gradients on Triton's interpreter: compared with PyTorch's, and their kernels' memory guarded as that of any. */
 import { expect, test } from "vitest";
-import { build, type CompiledKernel } from "tilescript";
+import { build, type CompiledKernel, constexpr, kernel, op, tensor, tl } from "tilescript";
 import { layerNorm } from "../../../examples/layer-norm.js";
 import { rmsNorm } from "../../../examples/rms-norm.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
@@ -73,3 +73,81 @@ test.each(mistakes)("%s: %s to %s is a mistake", { timeout: 60_000 }, async (nam
   expect(status).toBe("failed");
   expect(comparisons.some(({ wrong, worst }) => wrong > 0 && worst?.output.endsWith(".grad"))).toBe(true);
 });
+
+const T = tl.dtype("T", [tl.float32]);
+
+/** y = 2 x, by a kernel that takes its tensors in certain layouts only. */
+const doubling = {
+  contiguous: () => {
+    const rows = { contiguous: true } as const;
+    return kernel(
+      "doubling",
+      {
+        params: { x: tensor(T, ["M", "N"], rows), y: tensor.out(T, ["M", "N"], rows), BLOCK: constexpr() },
+        grid: ({ M }) => [M],
+        config: { BLOCK: 16 },
+        requires: ({ N, BLOCK }) => [BLOCK.ge(N)],
+      },
+      ({ x, y, BLOCK }) => {
+        const row = tl.inBounds(tl.programId(0));
+        const cols = tl.arange(0, BLOCK);
+        tl.store(y.at(row, cols), tl.load(x.at(row, cols)).mul(2));
+      },
+    );
+  },
+  sameStrides: () =>
+    kernel(
+      "doubling",
+      {
+        params: { x: tensor(T, ["M", "N"]), y: tensor.out(T, ["M", "N"]), BLOCK: constexpr() },
+        sameStrides: [["x", "y"]],
+        grid: ({ M }) => [M],
+        config: { BLOCK: 16 },
+        requires: ({ N, BLOCK }) => [BLOCK.ge(N)],
+      },
+      ({ x, y, BLOCK }) => {
+        const row = tl.inBounds(tl.programId(0));
+        const cols = tl.arange(0, BLOCK);
+        tl.store(y.at(row, cols), tl.load(x.at(row, cols)).mul(2));
+      },
+    ),
+  descriptor: () =>
+    kernel(
+      "doubling",
+      {
+        params: { x: tensor(T, ["M", "N"]), y: tensor.out(T, ["M", "N"]), BLOCK: constexpr() },
+        grid: ({ M }) => [M],
+        config: { BLOCK: 16 },
+        requires: ({ N, BLOCK }) => [BLOCK.ge(N)],
+      },
+      ({ x, y, BLOCK }) => {
+        const row = tl.programId(0);
+        const from = tl.makeTensorDescriptor(x, [1, BLOCK]);
+        const to = tl.makeTensorDescriptor(y, [1, BLOCK]);
+        to.store([row, 0], from.load([row, 0]).mul(2));
+      },
+    ),
+};
+
+test.each(Object.entries(doubling))(
+  "autograd may lay out the gradient as it likes, though a kernel requires its layout: %s",
+  { timeout: 60_000 },
+  async (_, make) => {
+    const inner = make();
+    const doubled = op(
+      "doubled",
+      {
+        params: { x: tensor(T, ["M", "N"]), y: tensor.out(T, ["M", "N"]) },
+        reference: ({ x }) => x.mul(2),
+      },
+      ({ x }) => inner.call({ x }),
+      (_, { y: dy }) => ({ x: inner.call({ x: dy }).y }),
+    );
+    const right = await build(doubled);
+    const shape = { ...at, sizes: { M: 3, N: 12 } };
+    expect(await verifyCase(right, device(), shape)).toMatchObject({ status: "passed", problems: [] });
+    const wrong = changed(right, "    grad_y = grad_y.contiguous()\n", "");
+    const { failure } = await verifyCase(wrong, device(), shape);
+    expect(failure?.message).toMatch(/call \.contiguous\(\)/);
+  },
+);

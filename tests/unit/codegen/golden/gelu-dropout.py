@@ -378,6 +378,7 @@ def gelu_dropout_backward_op(
     grad_y: torch.Tensor, x: torch.Tensor, p: float, seed: int
 ) -> torch.Tensor:
     """torch.ops.tilescript.gelu_dropout_backward."""
+    grad_y = grad_y.contiguous()
     return gelu_dropout_gradient(grad_y, x, p, seed)
 
 

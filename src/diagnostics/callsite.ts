@@ -112,8 +112,12 @@ function normalise(file: string): string | undefined {
 }
 
 const HERE = normalise(import.meta.url);
-/** The package's folder. Unknown in a bundle: then only this file, with what is bundled into it, is known to be ours. */
-const PACKAGE = HERE && /^(.*\/)(?:src|dist)\/diagnostics\/callsite\.[cm]?[jt]s$/.exec(HERE)?.[1];
+/**
+ * The package's folder, of its sources, what they were compiled to, or the modules that `npm pack` bundles. Unknown in
+ * an author's bundle: then only this file, with what is bundled into it, is known to be ours.
+ */
+const PACKAGE =
+  HERE && /^(.*\/)(?:(?:src|dist)\/diagnostics\/callsite|dist\/tilescript-modules\/[^/]+)\.[cm]?[jt]s$/.exec(HERE)?.[1];
 const insideCache = new Map<string, boolean>();
 
 /** Whether a file is the library's own. */

@@ -18,6 +18,8 @@ const root = fileURLToPath(new URL("../../", import.meta.url));
 const FOR_AGENTS = [AGENTS_PAGE, "llms.txt", "skills/tilescript/SKILL.md"];
 /** The most that the tarball may weigh, so that nothing comes back into it unseen. */
 const MOST_BYTES = 900_000;
+/** Each that a process reads costs it about a millisecond. */
+const MOST_SCRIPTS = 40;
 
 interface Manifest {
   readonly dependencies: Readonly<Record<string, string>>;
@@ -139,8 +141,18 @@ describe.runIf(isFullRun())("the tarball of a clean checkout", { timeout: 240_00
     await withDependencies(project);
     const { code } = await transform(source, { loader: "ts" });
     expect(await check(project, "kernel.js", code)).toEqual(ok);
+    // The bundle knows its own frames, and finds what lies beside it.
+    const outside = `import { tl } from "tilescript";\n\ntl.arange(0, 4);`;
+    expect((await check(project, "outside.js", outside)).err).toContain("outside.js:3:4 - error outside-kernel");
+    const binary = join(project, "node_modules/tilescript/bin/tilescript.js");
+    await execa(process.execPath, [binary, "new", "starter"], { cwd: project });
+    const doctor = await execa(process.execPath, [binary, "doctor", "--json"], { cwd: project });
+    expect(JSON.parse(doctor.stdout)).toMatchObject({ ok: true });
     // Comments are in the declarations alone, and these are complete.
-    expect(await readFile(join(project, "node_modules/tilescript/dist/index.js"), "utf8")).not.toContain("/**");
+    const scripts = files.filter((path) => /^dist.*\.js$/.test(path));
+    for (const path of scripts)
+      expect(await readFile(join(project, "node_modules/tilescript", path), "utf8")).not.toMatch(/^ *\/\*\*/m);
+    expect(scripts.length).toBeLessThan(MOST_SCRIPTS);
     symlinkSync(join(root, "node_modules/@types"), join(project, "node_modules/@types"));
     await writeFile(join(project, "kernel.ts"), source);
     for (const [module, moduleResolution] of [

@@ -42,7 +42,9 @@ export function installInto(folder: string, ...others: readonly string[]): void 
 
 /** Makes the project, and compiles the package if a source is newer than what was compiled. */
 export function makeProject(): void {
-  if (newest(join(root, "src")) > modified(join(root, "dist/index.js")))
+  // `npm pack` leaves a bundle, of which tests can't import single modules.
+  const isBundle = !existsSync(compiled("diagnostics/callsite.js"));
+  if (isBundle || newest(join(root, "src")) > modified(join(root, "dist/index.js")))
     execFileSync(join(root, "node_modules/.bin/tsc"), ["-p", "tsconfig.build.json"], { cwd: root, stdio: "inherit" });
   // Another run of this checkout may be using it.
   mkdirSync(join(installed, "bin"), { recursive: true });

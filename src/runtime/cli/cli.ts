@@ -2,7 +2,6 @@
  * Runs the command that the arguments name, and turns every outcome into an exit code. Users never see a raw exception.
  */
 import { Command, CommanderError, Option } from "commander";
-import { createRequire } from "node:module";
 import { basename } from "node:path";
 import { problem, type Said, TileScriptError } from "../../diagnostics/diagnostic.js";
 import { wordList } from "../../diagnostics/word-list.js";
@@ -12,14 +11,13 @@ import type { KernelCommand, PlainCommand, Runnable } from "../invocation/comman
 import { thisMachine } from "../devices/machine.js";
 import { kernelCommands, plainCommands } from "../commands/index.js";
 import { choose, importKernels, isBuildError, kernelFiles } from "../invocation/kernels.js";
+import { version } from "../system/package-folder.js";
 import { EnvironmentError, exitCodes, UsageError } from "../system/problems.js";
 import { withRemedy } from "../report/remedy.js";
 import type { Problem } from "../report/reports.js";
 import { keepOutput, printJson, terminal, type Streams, watchOutput } from "../system/streams.js";
 import { thrownDiagnostics } from "./thrown.js";
 import { watch } from "./watch.js";
-
-const { version } = createRequire(import.meta.url)("../../../package.json") as { version: string };
 
 /** Options of any command, as commander parses them. */
 interface Given extends Readonly<Record<string, unknown>> {

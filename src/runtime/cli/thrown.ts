@@ -1,7 +1,8 @@
 /** What an author's code threw, as messages at their own lines instead of a stack. */
 import { readFileSync } from "node:fs";
-import { basename, dirname, isAbsolute, relative } from "node:path";
+import { basename, dirname, isAbsolute, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { packageFolder } from "../system/package-folder.js";
 import { problem, type Diagnostic, type Location } from "../../diagnostics/diagnostic.js";
 import { exception, imports, syntax } from "../../diagnostics/catalogue/command-codes.js";
 
@@ -64,10 +65,8 @@ function pathOf(place: string): string {
   return place.startsWith("file:") ? fileURLToPath(place) : place;
 }
 
-const packageFolder = fileURLToPath(new URL("../../../", import.meta.url));
-
 function isOurs(file: string): boolean {
-  return ["src", "dist", "bin"].some((folder) => file.startsWith(`${packageFolder}${folder}/`));
+  return ["src", "dist", "bin"].some((folder) => file.startsWith(join(packageFolder, folder, "/")));
 }
 
 /** The first line of a file that has these words. */

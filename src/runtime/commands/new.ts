@@ -2,16 +2,15 @@ import { Option } from "commander";
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
 import { writeOutput } from "../system/files.js";
-import { above } from "../invocation/import-file.js";
 import { options, type JsonOptions } from "../invocation/options.js";
+import { above, packageFolder } from "../system/package-folder.js";
 import { exitCodes, UsageError } from "../system/problems.js";
 import type { NewReport } from "../report/reports.js";
 import { printJson } from "../system/streams.js";
 import type { PlainCommand } from "../invocation/command.js";
 
-const templates = fileURLToPath(new URL("../../../templates/", import.meta.url));
+const templates = join(packageFolder, "templates");
 
 /** New files by their templates; `starter` in a name stands for the new kernel's name. */
 const kernelFiles = { "starter.ts": "kernel.ts", "starter.test.ts": "kernel.test.ts" };

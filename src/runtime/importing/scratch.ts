@@ -1,13 +1,11 @@
 /** A folder in which a written kernel file is built before the user has it. */
 import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, extname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
+import { packageFolder } from "../system/package-folder.js";
 
 /** The package that runs, in the form that runs: its sources or what they were compiled to. */
-const extension = extname(fileURLToPath(import.meta.url));
-const index = fileURLToPath(new URL(`../../index${extension}`, import.meta.url));
-const root = dirname(dirname(index));
+const index = join(packageFolder, import.meta.url.endsWith(".ts") ? "src/index.ts" : "dist/index.js");
 
 export interface Scratch {
   /** Writes a kernel file, each under a path of its own, since a runtime imports a path once. */
@@ -23,7 +21,7 @@ export async function openScratch(): Promise<Scratch> {
   await writeFile(join(folder, "tsconfig.json"), JSON.stringify(tsconfig));
   await writeFile(join(folder, "package.json"), JSON.stringify({ type: "module" }));
   await mkdir(join(folder, "node_modules"));
-  await symlink(root, join(folder, "node_modules", "tilescript"), "junction");
+  await symlink(packageFolder, join(folder, "node_modules", "tilescript"), "junction");
   let count = 0;
   return {
     async write(name, text) {

@@ -1,8 +1,9 @@
 /** Importing an author's file: as the runtime itself reads it, and with tsx where it does not. */
 import { existsSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import { above } from "../system/package-folder.js";
 import { EnvironmentError, UsageError } from "../system/problems.js";
 
 type Exports = Readonly<Record<string, unknown>>;
@@ -116,10 +117,3 @@ function projectOf(file: string): string | undefined {
 }
 
 const givenTsconfig = process.env["TSX_TSCONFIG_PATH"];
-
-/** The nearest file of this name in the folders above. */
-export function above(path: string, name: string): string | undefined {
-  const folder = dirname(path);
-  const found = join(folder, name);
-  return existsSync(found) ? found : folder === path ? undefined : above(folder, name);
-}

@@ -1,7 +1,6 @@
 /** The files of a Python package with emitted kernels, for `pip install`, and its tests. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { Case, CompiledKernel, Signature, TensorSignature, Tolerance } from "../../contract/compiled.js";
 import { gradientTolerance, toleranceFor } from "../../contract/tolerance.js";
 import { deviceLimits } from "../verify/device-limits.js";
@@ -9,9 +8,10 @@ import { type Limits, planCases, type PlannedCase } from "../cases/cases.js";
 import { distributionOf } from "./package-names.js";
 import { importLine, layOut, pythonFloat, type Term } from "./python-text.js";
 import { dtypeOf } from "../devices/request.js";
+import { packageFolder } from "../system/package-folder.js";
 import { relocateMap } from "../cases/mapped-lines.js";
 
-const templates = fileURLToPath(new URL("../../../templates/package/", import.meta.url));
+const templates = join(packageFolder, "templates/package");
 
 export type OperatorForm = "custom_op" | "triton_op";
 

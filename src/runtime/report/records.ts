@@ -1,14 +1,12 @@
 /** A record of what was measured: one line of JSON for each time, in a file for each kernel. */
 import { appendFile, readdir, readFile, stat } from "node:fs/promises";
-import { createRequire } from "node:module";
 import { join } from "node:path";
 import type { PythonDevice } from "../devices/devices.js";
 import type { BenchCaseReport, BenchReport } from "./reports.js";
 import { keyOfText, withoutConfigs } from "../system/cached.js";
 import { checkOutput, writeProblem } from "../system/files.js";
+import { version } from "../system/package-folder.js";
 import { EnvironmentError, UsageError } from "../system/problems.js";
-
-const { version } = createRequire(import.meta.url)("../../../package.json") as { version: string };
 
 /** A measured case, with everything that its times depend on. */
 export interface MeasurementRecord extends BenchCaseReport {

@@ -3,6 +3,7 @@
  * (the author's function, the checks, emission, evaluation, the reference pages) reads these fields; nothing switches
  * on an op's name.
  */
+import type { IntegerMeaning } from "../terms/meanings.js";
 import type { Argument } from "./nodes.js";
 import type {
   Addresses,
@@ -147,25 +148,6 @@ export interface OpLowering {
   readonly maskedLanes?: number;
 }
 
-/**
- * What an op computes of integers, to the rules that bound indices: `blocks` is `cdiv`, `least` the smaller of two, `both`
- * a condition that is two.
- */
-export type IntegerMeaning =
-  | "sum"
-  | "difference"
-  | "product"
-  | "quotient"
-  | "remainder"
-  | "blocks"
-  | "least"
-  | "equal"
-  | "below"
-  | "at most"
-  | "above"
-  | "at least"
-  | "both";
-
 /** Properties of an op that analyses use without computing it. */
 export interface OpFacts<Args> {
   /** Whether each lane of the result depends only on the same lane of the operands. */
@@ -178,7 +160,7 @@ export interface OpFacts<Args> {
    * Whether the result is certainly not negative, given that of each operand. Decides which bounds a view must mask.
    */
   readonly nonNegative?: (operands: readonly boolean[], of: SignContext<Args>) => boolean;
-  /** What it computes where its operands are integers or conditions. */
+  /** What it computes where its operands `x` and `y` are integers or conditions. Its term follows from that. */
   readonly integer?: IntegerMeaning;
   /** The number of lanes, where they certainly count up from 0: a tile as long as an axis covers it exactly. */
   readonly countsTo?: (operands: readonly (Argument | undefined)[]) => Argument | undefined;
@@ -280,8 +262,8 @@ export interface OpFold {
 /** What proofs read of an op. An op without a rule gives an unknown value, never a wrong one. */
 export interface OpProof<Args> {
   /**
-   * A lane of the result, or of each result, as a term of the same lanes of the operands. Integers never wrap in a term, and
-   * the rule gives undefined where they do as a matter of course.
+   * A lane of the result, or of each result, as a term of the same lanes of the operands; absent where `facts.integer` says
+   * it. Integers never wrap in a term, and the rule gives undefined where they do as a matter of course.
    */
   readonly term?: (
     operands: { readonly [Name in keyof Args]: Term },

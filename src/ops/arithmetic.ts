@@ -1,15 +1,6 @@
 /** `+ - * / // %` and negation. */
-import type { SignContext, TermContext, TypedArguments } from "../ir/op.js";
-import {
-  asInteger,
-  difference,
-  negative,
-  product,
-  quotient as termQuotient,
-  remainder as termRemainder,
-  sum,
-  type Term,
-} from "../terms/term.js";
+import type { SignContext, TypedArguments } from "../ir/op.js";
+import { asInteger, negative } from "../terms/term.js";
 import {
   ANYTHING,
   type Kinds,
@@ -121,12 +112,6 @@ const bothSigns = (signs: readonly boolean[]) => signs.every(Boolean);
 const dividendSign = ([dividend, divisor]: readonly boolean[], { folded }: SignContext<unknown>) =>
   dividend === true && (divisor === true || !folded);
 
-/** The rule for terms of an op of two integers. Truth values add up to a truth value, which wraps. */
-const term =
-  (combine: (x: Term, y: Term, floors: boolean) => Term) =>
-  ({ x, y }: { readonly x: Term; readonly y: Term }, { truth, folded }: TermContext<unknown>): Term | undefined =>
-    truth ? undefined : combine(asInteger(x), asInteger(y), folded);
-
 /** The rule for what a lane of two numbers' result holds. */
 const arithmetic =
   (floats: (x: Kinds, y: Kinds) => Kinds, integers: (x: Kinds, y: Kinds) => Kinds) =>
@@ -146,7 +131,6 @@ export const add = defineOp<Pair<"add">>()({
   evaluate: offsetPointer(1, binary({ float: (x, y) => x + y, int: (x, y) => x + y, big: (x, y) => x + y })),
   facts: { integer: "sum", moves: true, lanewise: true, nonNegative: bothSigns },
   proof: {
-    term: term((x, y) => sum(x, y)),
     wraps: true,
     holds: arithmetic(total, ofIntegers(total, ZERO)),
     neutral: (held) => held === ZERO,
@@ -165,7 +149,6 @@ export const sub = defineOp<Pair<"sub">>()({
   evaluate: offsetPointer(-1, binary({ float: (x, y) => x - y, int: (x, y) => x - y, big: (x, y) => x - y })),
   facts: { integer: "difference", lanewise: true },
   proof: {
-    term: term(difference),
     wraps: true,
     holds: arithmetic(
       (x, y) => total(x, opposite(y)),
@@ -188,7 +171,6 @@ export const mul = defineOp<Pair<"mul">>()({
   evaluate: binary({ float: (x, y) => x * y, int: Math.imul, big: (x, y) => x * y }),
   facts: { integer: "product", lanewise: true, nonNegative: bothSigns },
   proof: {
-    term: term((x, y) => product(x, y)),
     wraps: true,
     holds: arithmetic(productOf, ofIntegers(productOf, ONE)),
     neutral: (held) => held === ONE,
@@ -220,7 +202,7 @@ export const floorDiv = defineOp<Pair<"floorDiv">>()({
   fold: numeric((x, y) => Math.floor(x / y)),
   evaluate: quotient({ int: divide, big: divideBig }),
   facts: { integer: "quotient", nonNegative: dividendSign },
-  proof: { term: term(termQuotient), holds: ({ x }) => (x === ZERO ? ZERO : ANYTHING) },
+  proof: { holds: ({ x }) => (x === ZERO ? ZERO : ANYTHING) },
 });
 
 /**
@@ -238,7 +220,7 @@ export const mod = defineOp<Pair<"mod">>()({
   fold: numeric((x, y) => x - y * Math.floor(x / y)),
   evaluate: quotient({ float: (x, y) => x % y, int: remainder, big: remainderBig }),
   facts: { integer: "remainder", lanewise: true, nonNegative: dividendSign },
-  proof: { term: term(termRemainder), holds: ({ x, y }) => (x === ZERO && y !== ZERO && y !== NAN ? ZERO : ANYTHING) },
+  proof: { holds: ({ x, y }) => (x === ZERO && y !== ZERO && y !== NAN ? ZERO : ANYTHING) },
 });
 
 /** `-x`. For a float 0.0 the result is -0.0; Triton 3.6 gives 0.0. */

@@ -1,12 +1,10 @@
 /** Comparisons, which return masks, and bitwise operators. */
-import type { IntegerMeaning } from "../ir/op.js";
+import type { IntegerMeaning } from "../terms/meanings.js";
 import { type Kinds, NONE, NUMBERS, ONE, ZERO } from "../terms/kinds.js";
 import {
-  above,
   all,
   asInteger,
   atLeast,
-  atMost,
   below,
   call,
   choice,
@@ -87,8 +85,7 @@ function comparison<Name extends string>(
   name: Name,
   operator: string,
   compare: (x: number | bigint, y: number | bigint) => boolean,
-  term: (x: Term, y: Term) => Term,
-  integer?: IntegerMeaning,
+  means: IntegerMeaning | ((x: Term, y: Term) => Term),
 ) {
   const loops: Loops = { float: compare, int: compare, big: compare };
   return defineOp<Pair<Name>>()({
@@ -100,9 +97,14 @@ function comparison<Name extends string>(
     infer: ({ x, y }) => inferCompare(name, x.type, y.type, operator),
     fold: (x, y) => compare(ordered(x), ordered(y)),
     evaluate: binary(loops),
-    ...(integer && { facts: { integer } }),
+    facts: typeof means === "string" ? { integer: means } : {},
     triton36: { strongLiterals: true },
-    proof: { term: ({ x, y }) => term(asInteger(x), asInteger(y)), holds: () => ZERO | ONE },
+    proof: {
+      ...(typeof means === "function" && {
+        term: ({ x, y }: { readonly x: Term; readonly y: Term }) => means(asInteger(x), asInteger(y)),
+      }),
+      holds: () => ZERO | ONE,
+    },
   });
 }
 
@@ -110,15 +112,15 @@ function comparison<Name extends string>(
 const ordered = (x: Constant) => x as number | bigint;
 
 /** `x < y` */
-export const lt = comparison("lt", "<", (x, y) => x < y, below, "below");
+export const lt = comparison("lt", "<", (x, y) => x < y, "below");
 /** `x <= y` */
-export const le = comparison("le", "<=", (x, y) => x <= y, atMost, "at most");
+export const le = comparison("le", "<=", (x, y) => x <= y, "at most");
 /** `x > y` */
-export const gt = comparison("gt", ">", (x, y) => x > y, above, "above");
+export const gt = comparison("gt", ">", (x, y) => x > y, "above");
 /** `x >= y` */
-export const ge = comparison("ge", ">=", (x, y) => x >= y, atLeast, "at least");
+export const ge = comparison("ge", ">=", (x, y) => x >= y, "at least");
 /** `x == y` */
-export const eq = comparison("eq", "==", (x, y) => x === y, equal, "equal");
+export const eq = comparison("eq", "==", (x, y) => x === y, "equal");
 /** `x != y` */
 export const ne = comparison(
   "ne",

@@ -10,6 +10,7 @@ import { Handle, isHandle, isState, valueOf } from "../ir/handle.js";
 import { type Argument, type FunctionArgument, isList, type OpStatement, type Value } from "../ir/nodes.js";
 import type { Op, OpRules, OperandKind, Operands, RuntimeArguments, TypedArguments } from "../ir/op.js";
 import { repeatOp } from "../ir/repeats.js";
+import { termOfMeaning } from "../terms/meanings.js";
 import { numberOperation } from "../torch/torch-proxy.js";
 import { typedArguments } from "../ir/typed.js";
 import type { Type } from "../types/types.js";
@@ -63,9 +64,10 @@ function opFrom<Given extends Operands, Options extends Operands>(record: OpReco
     facts: {},
     needs: {},
     triton36: {},
-    proof: {},
   };
-  return { ...defaults, ...record } as unknown as Op;
+  const meaning = record.facts?.integer;
+  const term = meaning !== undefined && meaning !== "both" ? { term: termOfMeaning(meaning) } : {};
+  return { ...defaults, ...record, proof: { ...term, ...record.proof } } as unknown as Op;
 }
 
 function appends(op: Op) {

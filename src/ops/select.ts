@@ -1,6 +1,6 @@
 /** Lane-wise selection. */
 import { beaten, larger, NAN, smaller } from "../terms/kinds.js";
-import { asInteger, asTruth, choice, greatest, least } from "../terms/term.js";
+import { asInteger, asTruth, choice, greatest, type Term } from "../terms/term.js";
 import { select } from "../numerics/array-map.js";
 import { cast } from "../numerics/array-cast.js";
 import type { Checked } from "../types/problem.js";
@@ -48,7 +48,6 @@ function extremum<Name extends "minimum" | "maximum", Python extends "min" | "ma
   python: Python,
   nonNegative: (signs: readonly boolean[]) => boolean,
 ) {
-  const term = python === "min" ? least : greatest;
   const extreme = python === "min" ? smaller : larger;
   const big = python === "min" ? extremes.bigMin : extremes.bigMax;
   return defineOp<Pair<Name, Python>>()({
@@ -66,7 +65,10 @@ function extremum<Name extends "minimum" | "maximum", Python extends "min" | "ma
       ),
     facts: { nonNegative, ...(python === "min" && { integer: "least" as const }) },
     proof: {
-      term: ({ x, y }, { truth }) => (truth ? undefined : term(asInteger(x), asInteger(y))),
+      ...(python === "max" && {
+        term: ({ x, y }: { readonly x: Term; readonly y: Term }, { truth }: { readonly truth: boolean }) =>
+          truth ? undefined : greatest(asInteger(x), asInteger(y)),
+      }),
       holds: ({ x, y }, { args }) =>
         args.propagateNan?.literal === "all" && (x === NAN || y === NAN) ? NAN : extreme(x, y),
       neutral: beaten(python === "max"),

@@ -3,7 +3,7 @@
  * in bounds is right all the same: int32 counts modulo 2^32, and the wrapper refuses tensors that it does not reach.
  */
 import { type Argument, isValue, type KernelIR, type OpStatement, type Statement, type Value } from "../ir/nodes.js";
-import type { IntegerMeaning } from "../ir/op.js";
+import type { IntegerMeaning } from "../terms/meanings.js";
 import { argumentsOf, valuesIn, walkAll } from "../ir/walk.js";
 
 const MODULAR: ReadonlySet<IntegerMeaning | undefined> = new Set<IntegerMeaning>(["sum", "difference", "product"]);

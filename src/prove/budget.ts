@@ -31,6 +31,10 @@ export class Budget {
     return !this.spent;
   }
 
+  get left(): number {
+    return this.#left;
+  }
+
   get spent(): boolean {
     return this.#left < 0;
   }

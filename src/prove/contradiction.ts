@@ -4,7 +4,7 @@
  * finds which conditions take part; exact rational arithmetic then decides, so no answer rests on floating point.
  */
 import type { Budget } from "./budget.js";
-import { add, constantOf, gcd, isConstant, keyOf, type Polynomial, tightened } from "./polynomial.js";
+import { add, constantOf, gcd, isConstant, type Polynomial, PolynomialSet, tightened } from "./polynomial.js";
 
 export function contradict(atLeastZero: readonly Polynomial[], zero: readonly Polynomial[], budget: Budget): boolean {
   // Numbers such as 2^31 hide small ones from floating point, and are rarely needed.
@@ -19,13 +19,13 @@ function isContradiction(atLeastZero: readonly Polynomial[], zero: readonly Poly
   if (!budget.spend(atLeastZero.length + zero.length)) return false;
   const left = eliminated(atLeastZero, zero);
   if (left === undefined) return true;
-  const conditions = new Map<string, Polynomial>();
+  const conditions: Polynomial[] = [];
   for (const each of left.atLeastZero) {
     const condition = tightened(each);
-    if (!isConstant(condition)) conditions.set(keyOf(condition), condition);
+    if (!isConstant(condition)) conditions.push(condition);
     else if (constantOf(condition) < 0n) return true;
   }
-  const useful = withBothSigns([...conditions.values()], left.zero);
+  const useful = distinct(withBothSigns(conditions, left.zero));
   if (useful.length === 0) return false;
   const columns = [...useful, ...left.zero, ...left.zero.map((p) => new Map([...p].map(([m, by]) => [m, -by])))];
   const support = infeasibleSupport(columns);
@@ -39,49 +39,87 @@ interface System {
 
 /** Replaces monomials that an equation defines; undefined if an equation is false. */
 function eliminated(atLeastZero: readonly Polynomial[], zero: readonly Polynomial[]): System | undefined {
-  let [conditions, open, kept]: readonly Polynomial[][] = [[...atLeastZero], [...zero], []];
-  for (let equation = open!.pop(); equation !== undefined; equation = open!.pop()) {
+  const [conditions, open, kept] = [[...atLeastZero], [...zero], [] as Polynomial[]];
+  const uses = new Uses([...atLeastZero, ...zero]);
+  for (let equation = open.pop(); equation !== undefined; equation = open.pop()) {
+    uses.count(equation, -1);
     if (isConstant(equation)) {
       if (constantOf(equation) !== 0n) return undefined;
       continue;
     }
-    const [picked] = [...equation]
-      .filter(([monomial, by]) => monomial !== "" && (by === 1n || by === -1n))
-      .map(([monomial, by]) => {
-        const uses = [...conditions!, ...open!].filter((p) => p.has(monomial)).length;
-        return { monomial, by, uses };
-      })
-      .sort((x, y) => x.uses - y.uses);
-    if (picked === undefined) {
-      kept!.push(equation);
+    const monomial = uses.rarest(equation);
+    if (monomial === undefined) {
+      kept.push(equation);
       continue;
     }
-    const { monomial, by } = picked;
-    const definition = equation;
-    const replace = (p: Polynomial): Polynomial => {
-      const factor = p.get(monomial);
-      return factor === undefined ? p : add(p, definition, -factor * by);
-    };
-    conditions = conditions!.map(replace);
-    open = open!.map(replace);
-    kept = kept!.map(replace);
+    const by = equation.get(monomial)!;
+    for (const list of [conditions, open, kept])
+      for (let i = 0; i < list.length; i++) {
+        const p = list[i]!;
+        const factor = p.get(monomial);
+        if (factor === undefined) continue;
+        const replaced = add(p, equation, -factor * by);
+        list[i] = replaced;
+        if (list === kept) continue;
+        uses.count(p, -1);
+        uses.count(replaced, 1);
+      }
   }
-  return { atLeastZero: conditions!, zero: kept! };
+  return { atLeastZero: conditions, zero: kept };
+}
+
+/** In how many polynomials each monomial occurs. */
+class Uses {
+  readonly #counts = new Map<string, number>();
+
+  constructor(of: readonly Polynomial[]) {
+    for (const p of of) this.count(p, 1);
+  }
+
+  count(p: Polynomial, by: 1 | -1): void {
+    for (const monomial of p.keys()) this.#counts.set(monomial, (this.#counts.get(monomial) ?? 0) + by);
+  }
+
+  /** The monomial of an equation that fewest polynomials have, of those that it can be solved for. */
+  rarest(equation: Polynomial): string | undefined {
+    let [rarest, fewest]: [string | undefined, number] = [undefined, Infinity];
+    for (const [monomial, by] of equation) {
+      if (monomial === "" || (by !== 1n && by !== -1n)) continue;
+      const uses = this.#counts.get(monomial) ?? 0;
+      if (uses < fewest) [rarest, fewest] = [monomial, uses];
+    }
+    return rarest;
+  }
+}
+
+function distinct(list: readonly Polynomial[]): readonly Polynomial[] {
+  const seen = new PolynomialSet();
+  return list.filter((p) => seen.add(p));
 }
 
 /** Leaves out conditions with a monomial that has the same sign in all: nothing cancels it. */
 function withBothSigns(conditions: readonly Polynomial[], zero: readonly Polynomial[]): readonly Polynomial[] {
+  const [positive, negative] = [new Map<string, number>(), new Map<string, number>()];
+  const count = (p: Polynomial, times: number): void => {
+    for (const [monomial, by] of p) {
+      const counts = by > 0n ? positive : negative;
+      counts.set(monomial, (counts.get(monomial) ?? 0) + times);
+    }
+  };
+  for (const p of conditions) count(p, 1);
+  const inEquations = new Set(zero.flatMap((p) => [...p.keys()]));
+  const isCancelled = (monomial: string, by: bigint): boolean =>
+    monomial === "" || inEquations.has(monomial) || ((by > 0n ? negative : positive).get(monomial) ?? 0) > 0;
+  const isUseful = (p: Polynomial): boolean => {
+    for (const [monomial, by] of p) if (!isCancelled(monomial, by)) return false;
+    return true;
+  };
   for (let left = conditions; ;) {
-    const [positive, negative] = [new Set<string>(), new Set<string>()];
-    for (const p of left) for (const [monomial, by] of p) (by > 0n ? positive : negative).add(monomial);
-    for (const p of zero)
-      for (const monomial of p.keys()) {
-        positive.add(monomial);
-        negative.add(monomial);
-      }
-    const next = left.filter((p) =>
-      [...p].every(([monomial, by]) => monomial === "" || (by > 0n ? negative : positive).has(monomial)),
-    );
+    const next = left.filter((p) => {
+      const kept = isUseful(p);
+      if (!kept) count(p, -1);
+      return kept;
+    });
     if (next.length === left.length) return left;
     left = next;
   }
@@ -119,7 +157,8 @@ function tableau(columns: readonly Polynomial[]): { readonly rows: readonly Floa
   const rows = Array.from({ length: place.size + 1 }, () => new Float64Array(width + 1));
   columns.forEach((p, j) => {
     // Constants can be 2^31; they are no measure of a condition.
-    const size = Math.max(...[...p].map(([monomial, by]) => (monomial === "" ? 0 : Math.abs(Number(by)))));
+    let size = 0;
+    for (const [monomial, by] of p) if (monomial !== "") size = Math.max(size, Math.abs(Number(by)));
     for (const [monomial, by] of p)
       if (monomial === "") rows.at(-1)![j] = -Number(by) / size;
       else rows[place.get(monomial)!]![j] = Number(by) / size;
@@ -150,14 +189,15 @@ function leavingRow(
   greedy: boolean,
 ): number {
   let [best, least] = [-1, Infinity];
-  rows.forEach((row, i) => {
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i]!;
     const by = row[entering]!;
-    if (by <= SMALL) return;
+    if (by <= SMALL) continue;
     const ratio = row[width]! / by;
     const ties = Math.abs(ratio - least) <= 1e-12;
     const wins = ties && (best < 0 || (greedy ? by > rows[best]![entering]! : basis[i]! < basis[best]!));
     if (ratio < least - 1e-12 || wins) [best, least] = [i, ratio];
-  });
+  }
   return best;
 }
 

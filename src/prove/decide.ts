@@ -1,7 +1,7 @@
 /** Decides whether a polynomial is never negative where something is known: by intervals, sums, products and cases. */
 import { contradict } from "./contradiction.js";
-import { type Cases, Knowledge } from "./knowledge.js";
-import { atomsOf, constantOf, isConstant, ONE, type Polynomial, scale, subtract } from "./polynomial.js";
+import { type Cases, type Condition, type Knowledge } from "./knowledge.js";
+import { atomsIn, constantOf, isConstant, ONE, type Polynomial, scale, subtract } from "./polynomial.js";
 import { products } from "./products.js";
 
 /** How much is tried: `intervals`; `sums` of conditions; also `products` of them; also `cases`, one within another. */
@@ -20,7 +20,7 @@ export function isAtLeastZero(known: Knowledge, p: Polynomial, effort: Effort): 
   if (least !== undefined && least >= 0n) return true;
   if (effort === "intervals") return false;
   const opposite = subtract(scale(p, -1n), ONE);
-  return isImpossible(known, opposite, effort) || isImpossibleInCases(known, opposite, effort, DEPTH[effort]);
+  return isImpossible(known, opposite, effort) || new Split(opposite, effort).isImpossible(known);
 }
 
 /** Whether `p >= 0` contradicts what is known. */
@@ -34,46 +34,66 @@ function isImpossible(known: Knowledge, p: Polynomial, effort: Effort): boolean 
   );
 }
 
-function isImpossibleInCases(
-  known: Knowledge,
-  p: Polynomial,
-  effort: Effort,
-  depth: number,
-  used: ReadonlySet<Cases> = new Set(),
-): boolean {
-  if (depth === 0 || known.budget.spent) return false;
-  const near = atomsNear(known, p);
-  const ranked = known.cases
-    .filter((each) => !used.has(each))
-    .map((each) => ({ each, score: relevance(each, near) }))
-    .filter(({ score }) => score > 0 || depth === DEPTH[effort])
-    .sort((x, y) => y.score - x.score);
-  return ranked.slice(0, WIDTH).some(({ each }) =>
-    each.cases.every((conditions) => {
-      const inside = known.child();
-      for (const condition of conditions) inside.add(condition);
-      if (inside.impossible || isImpossible(inside, p, effort)) return true;
-      return isImpossibleInCases(inside, p, effort, depth - 1, new Set(used).add(each));
-    }),
-  );
+/** Splits into cases, one within another. What is tried in one order is not tried again in another. */
+class Split {
+  readonly #tried = new Map<string, { readonly holds: boolean; readonly steps: number }>();
+
+  constructor(
+    readonly p: Polynomial,
+    readonly effort: Effort,
+  ) {}
+
+  /** `chosen` has the place of each list of cases that holds already, with the place of the case. */
+  isImpossible(known: Knowledge, chosen: ReadonlyMap<number, number> = new Map()): boolean {
+    const depth = DEPTH[this.effort] - chosen.size;
+    if (depth <= 0 || known.budget.spent) return false;
+    const near = atomsNear(known, this.p);
+    const ranked = known.cases
+      .map((each, place) => ({ each, place, score: chosen.has(place) ? 0 : relevance(each, near) }))
+      .filter(({ place, score }) => score > 0 || (chosen.size === 0 && !chosen.has(place)))
+      .sort((x, y) => y.score - x.score);
+    return ranked
+      .slice(0, WIDTH)
+      .some(({ each, place }) =>
+        each.cases.every((conditions, i) => this.#isImpossibleWith(known, conditions, new Map(chosen).set(place, i))),
+      );
+  }
+
+  #isImpossibleWith(known: Knowledge, more: readonly Condition[], chosen: ReadonlyMap<number, number>): boolean {
+    const { budget } = known;
+    const key = [...chosen]
+      .map(([place, i]) => `${place}.${i}`)
+      .sort()
+      .join();
+    const before = this.#tried.get(key);
+    // A step is a step, also where the answer is known: what is proved does not depend on what is remembered.
+    if (before) {
+      budget.spend(before.steps);
+      return before.holds;
+    }
+    const start = budget.left;
+    const inside = known.child();
+    for (const condition of more) inside.add(condition);
+    const holds = inside.impossible || isImpossible(inside, this.p, this.effort) || this.isImpossible(inside, chosen);
+    this.#tried.set(key, { holds, steps: start - budget.left });
+    return holds;
+  }
 }
 
 /** The atoms that are connected to those of a polynomial within two conditions. */
 function atomsNear(known: Knowledge, p: Polynomial): ReadonlySet<string> {
-  const near = new Set([...p.keys()].flatMap(atomsOf));
+  const near = new Set(atomsIn(p));
   for (let round = 0; round < 2 && near.size <= 60; round++) {
     const found = known.conditions
-      .map((condition) => [...condition.p.keys()].flatMap(atomsOf))
+      .map((condition) => atomsIn(condition.p))
       .filter((atoms) => atoms.some((name) => near.has(name)));
-    for (const name of found.flat()) near.add(name);
+    for (const atoms of found) for (const name of atoms) near.add(name);
   }
   return near;
 }
 
 function relevance({ atoms, cases }: Cases, near: ReadonlySet<string>): number {
   if (atoms.length > 0) return atoms.some((name) => near.has(name)) ? 2 : 0;
-  const mentions = cases.some((conditions) =>
-    conditions.some(({ p }) => [...p.keys()].some((monomial) => atomsOf(monomial).some((name) => near.has(name)))),
-  );
+  const mentions = cases.some((conditions) => conditions.some(({ p }) => atomsIn(p).some((name) => near.has(name))));
   return mentions ? 2 : 1;
 }

@@ -11,6 +11,7 @@ import { Budget } from "./budget.js";
 import { Contexts } from "./contexts.js";
 import type { OpStep } from "./flow.js";
 import type { Knowledge } from "./knowledge.js";
+import { isPositive } from "./launch.js";
 import type { Model } from "./model.js";
 import { CONTENTS } from "./words.js";
 
@@ -65,7 +66,10 @@ function limitsOf({ ir, checked, launch, environment }: Model): readonly Term[] 
     // Elements of what is written lie apart from each other; those of an input may be one, with a stride of 0.
     const isDense = param.role !== "in" || (isReached && param.contiguous === true);
     const axes = isReached ? dims.map((dim) => atMost(dim, reach())) : [];
-    return [...axes, ...(isDense ? [atMost(product(...dims), most)] : [])];
+    // Where no axis is empty, the last of them have no more elements than all.
+    const isFilled = dims.every((dim) => isPositive(dim, launch.facts));
+    const inner = isFilled ? dims.slice(1, -1).map((_, axis) => dims.slice(axis + 1)) : [];
+    return [...axes, ...(isDense ? [dims, ...inner].map((each) => atMost(product(...each), most)) : [])];
   };
   const counted = checked.flatMap((each) => {
     const size = each.kind === "count" && typeof each.size !== "number" ? launch.term(each.size) : undefined;

@@ -1,5 +1,6 @@
 /** What is known at a place of the kernel, as conditions on polynomials, with the intervals that follow directly. */
 import type { Term } from "../terms/term.js";
+import { SharedMap } from "./shared-map.js";
 import type { Budget } from "./budget.js";
 import {
   add,
@@ -51,15 +52,23 @@ export interface Interval {
   readonly least: bigint | undefined;
   readonly most: bigint | undefined;
 }
+
+/** The first conditions, as many as `of` says, by their kind. */
+interface Parted {
+  readonly of: number;
+  readonly atLeastZero: readonly Polynomial[];
+  readonly zero: readonly Polynomial[];
+}
+
 const ANY: Interval = { least: undefined, most: undefined };
 
 export class Knowledge {
   readonly conditions: Condition[];
   readonly cases: Cases[];
   /** The polynomial of each term that was seen. */
-  readonly seen: Map<Term, Polynomial>;
+  readonly seen: SharedMap<Term, Polynomial>;
   /** Quotients, extremes and calls that have an atom, by what they are computed from. */
-  readonly named: Map<string, Polynomial>;
+  readonly named: SharedMap<string, Polynomial>;
   /** The term that each atom stands for. */
   readonly definitions: Map<string, Definition>;
   readonly budget: Budget;
@@ -69,6 +78,7 @@ export class Knowledge {
   readonly #intervals: Map<string, Interval>;
   readonly #keys: Set<string>;
   readonly #count: { atoms: number };
+  #parts: Parted | undefined;
 
   constructor(from: { readonly budget: Budget; readonly callFacts: CallFacts } | Knowledge) {
     const parent = from instanceof Knowledge ? from : undefined;
@@ -76,8 +86,8 @@ export class Knowledge {
     this.callFacts = from.callFacts;
     this.conditions = [...(parent?.conditions ?? [])];
     this.cases = [...(parent?.cases ?? [])];
-    this.seen = new Map(parent?.seen);
-    this.named = new Map(parent?.named);
+    this.seen = new SharedMap(parent?.seen);
+    this.named = new SharedMap(parent?.named);
     this.definitions = parent?.definitions ?? new Map();
     this.impossible = parent?.impossible ?? false;
     this.#intervals = new Map(parent?.intervals);
@@ -106,10 +116,22 @@ export class Knowledge {
   }
 
   atLeastZeros(): readonly Polynomial[] {
-    return this.conditions.flatMap(({ p, exact }) => (exact ? [] : [p]));
+    return this.#parted().atLeastZero;
   }
   zeros(): readonly Polynomial[] {
-    return this.conditions.flatMap(({ p, exact }) => (exact ? [p] : []));
+    return this.#parted().zero;
+  }
+
+  /** Conditions are only ever added. */
+  #parted(): Parted {
+    const { conditions } = this;
+    if (this.#parts?.of !== conditions.length)
+      this.#parts = {
+        of: conditions.length,
+        atLeastZero: conditions.flatMap(({ p, exact }) => (exact ? [] : [p])),
+        zero: conditions.flatMap(({ p, exact }) => (exact ? [p] : [])),
+      };
+    return this.#parts;
   }
 
   add({ p: given, exact }: Condition): void {

@@ -317,7 +317,8 @@ export function findMultiples(launch: SymbolicLaunch): ReadonlyMap<string, Term>
   return found.size > launch.multiples.size ? found : undefined;
 }
 
-function isPositive(term: Term, facts: readonly Term[]): boolean {
+/** Whether the facts say outright that a number is at least 1. */
+export function isPositive(term: Term, facts: readonly Term[]): boolean {
   if (term.kind === "number") return term.value >= 1n;
   if (term.kind === "product") return term.parts.every((part) => isPositive(part, facts));
   return facts.some(

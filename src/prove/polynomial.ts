@@ -23,6 +23,15 @@ export function atomsOf(monomial: string): readonly string[] {
   return atoms;
 }
 
+const knownAtomsIn = new WeakMap<Polynomial, readonly string[]>();
+
+/** The atoms of all monomials, each once. */
+export function atomsIn(p: Polynomial): readonly string[] {
+  let atoms = knownAtomsIn.get(p);
+  if (!atoms) knownAtomsIn.set(p, (atoms = [...new Set([...p.keys()].flatMap(atomsOf))]));
+  return atoms;
+}
+
 export const degreeOf = (monomial: string): number => atomsOf(monomial).length;
 export const constantOf = (p: Polynomial): bigint => p.get("") ?? 0n;
 export const isConstant = (p: Polynomial): boolean => p.size === 0 || (p.size === 1 && p.has(""));
@@ -37,6 +46,48 @@ export function keyOf(p: Polynomial): string {
     keys.set(p, (key = terms.sort().join("+")));
   }
   return key;
+}
+
+/** Different polynomials, where only their number matters: comparing hashes is far cheaper than making keys. */
+export class PolynomialSet {
+  readonly #byHash = new Map<number, Polynomial[]>();
+
+  constructor(of: Iterable<Polynomial> = []) {
+    for (const p of of) this.add(p);
+  }
+
+  /** Whether there was none that equals it. */
+  add(p: Polynomial): boolean {
+    const hash = hashOf(p);
+    const same = this.#byHash.get(hash);
+    if (!same) this.#byHash.set(hash, [p]);
+    else if (same.some((each) => isEqual(each, p))) return false;
+    else same.push(p);
+    return true;
+  }
+}
+
+const hashes = new Map<string, number>();
+
+function hashOf(p: Polynomial): number {
+  let hash = 0;
+  for (const [monomial, by] of p) {
+    let own = hashes.get(monomial);
+    if (own === undefined) {
+      if (hashes.size >= MOST_KNOWN) hashes.clear();
+      own = 7;
+      for (let i = 0; i < monomial.length; i++) own = (Math.imul(own, 31) + monomial.charCodeAt(i)) | 0;
+      hashes.set(monomial, own);
+    }
+    hash = (hash + Math.imul(own | 1, Math.imul(Number(BigInt.asIntN(32, by)), 0x9e3779b1) ^ own)) | 0;
+  }
+  return hash;
+}
+
+function isEqual(x: Polynomial, y: Polynomial): boolean {
+  if (x.size !== y.size) return false;
+  for (const [monomial, by] of x) if (y.get(monomial) !== by) return false;
+  return true;
 }
 
 /** A bigint takes far longer to write than a number. */
@@ -59,10 +110,26 @@ export function scale(p: Polynomial, by: bigint): Polynomial {
   return by === 0n ? ZERO : new Map([...p].map(([monomial, coefficient]) => [monomial, coefficient * by]));
 }
 
-function joined(x: string, y: string): string {
-  if (x === "" || y === "") return x + y;
-  if (!x.includes("*") && !y.includes("*")) return x < y ? `${x}*${y}` : `${y}*${x}`;
-  return [...atomsOf(x), ...atomsOf(y)].sort().join("*");
+/** A proof multiplies the same few monomials again and again, too. */
+const products = new Map<string, Map<string, string>>();
+let knownProducts = 0;
+
+/** The product of two monomials. */
+export function joined(x: string, y: string): string {
+  if (x === "") return y;
+  if (y === "") return x;
+  let ofX = products.get(x);
+  if (ofX === undefined) products.set(x, (ofX = new Map()));
+  let product = ofX.get(y);
+  if (product === undefined) {
+    if (knownProducts++ >= MOST_KNOWN) {
+      products.clear();
+      products.set(x, (ofX = new Map()));
+      knownProducts = 0;
+    }
+    ofX.set(y, (product = [...atomsOf(x), ...atomsOf(y)].sort().join("*")));
+  }
+  return product;
 }
 
 export function multiply(x: Polynomial, y: Polynomial): Polynomial {

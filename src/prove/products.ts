@@ -9,9 +9,10 @@ import {
   constant,
   constantOf,
   degreeOf,
-  keyOf,
+  joined,
   multiply,
   type Polynomial,
+  PolynomialSet,
   subtract,
   without,
 } from "./polynomial.js";
@@ -45,7 +46,7 @@ class Search {
   readonly #monomials = new Set<string>();
   /** Multipliers that are never negative, by the monomial that they multiply with. */
   readonly #factors = new Map<string, Polynomial>();
-  readonly #seen: Set<string>;
+  readonly #seen: PolynomialSet;
   readonly #found: { readonly atLeastZero: Polynomial[]; readonly zero: Polynomial[] } = { atLeastZero: [], zero: [] };
 
   constructor(
@@ -56,7 +57,7 @@ class Search {
     this.#conditions = known.atLeastZeros().filter((p) => !isLarge(p));
     this.#equations = known.zeros();
     this.#goal = isLarge(goal) ? subtract(goal, constant(constantOf(goal))) : goal;
-    this.#seen = new Set(this.#conditions.map(keyOf));
+    this.#seen = new PolynomialSet(this.#conditions);
     for (const p of [...this.#conditions, ...this.#equations, this.#goal]) this.#note(p);
   }
 
@@ -83,16 +84,30 @@ class Search {
     for (const monomial of p.keys()) if (degreeOf(monomial) >= 2) this.#monomials.add(monomial);
   }
 
-  #newMonomials(p: Polynomial): number {
-    return [...p.keys()].filter((monomial) => degreeOf(monomial) >= 2 && !this.#monomials.has(monomial)).length;
+  #isNew(monomial: string): boolean {
+    return degreeOf(monomial) >= 2 && !this.#monomials.has(monomial);
+  }
+
+  /** Whether all of a product's monomials but `most` occur. */
+  #brings(p: Polynomial, most: number): boolean {
+    let left = most;
+    for (const monomial of p.keys()) if (this.#isNew(monomial) && left-- <= 0) return false;
+    return true;
+  }
+
+  /**
+   * Keeps the product of a condition with what `monomial` multiplies if all of its monomials occur. Those of `p` occur, so
+   * what is new does not cancel, and most products need not be made.
+   */
+  #keepTimes(p: Polynomial, monomial: string, factor: Polynomial): void {
+    for (const each of p.keys()) if (this.#isNew(joined(each, monomial))) return;
+    this.#keep(multiply(p, factor), 0);
   }
 
   /** Keeps a product if it brings in no more than `most` monomials. */
   #keep(p: Polynomial, most: number, zero = false): boolean {
-    if (p.size === 0 || this.#newMonomials(p) > most) return false;
-    const key = keyOf(p);
-    if (this.#seen.has(key)) return false;
-    this.#seen.add(key);
+    if (p.size === 0 || !this.#brings(p, most)) return false;
+    if (!this.#seen.add(p)) return false;
     (zero ? this.#found.zero : this.#found.atLeastZero).push(p);
     return true;
   }
@@ -171,7 +186,7 @@ class Search {
     let pool: readonly Polynomial[] = [...this.#conditions, ...this.#found.atLeastZero];
     for (let round = 0; round < (this.deep ? 2 : 1); round++) {
       for (const [monomial, factor] of this.#factors) {
-        for (const p of pool) if (p.size <= LONG) this.#keep(multiply(p, factor), 0);
+        for (const p of pool) if (p.size <= LONG) this.#keepTimes(p, monomial, factor);
         const by = new Map([[monomial, 1n]]);
         for (const p of this.#equations) if (p.size <= LONG) this.#keep(multiply(p, by), round === 0 ? 1 : 0, true);
         if (this.#isFull) break;

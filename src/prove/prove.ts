@@ -94,6 +94,12 @@ class Prover {
     return stand;
   }
 
+  /** The first config of those that differ in launch options alone. */
+  #distinctConfigs(): readonly number[] {
+    const places = this.ir.tuning.configs.map(({ values }, index) => [JSON.stringify(values), index] as const);
+    return [...new Map(places.toReversed()).values()].toSorted((x, y) => x - y);
+  }
+
   #decide(duty: Duty): Verdict {
     const ask = ({ contexts, model }: Stand) => {
       this.#steps.refill();
@@ -106,7 +112,7 @@ class Prover {
     if (!open) return { kind: "proved", configs: "together" };
     if (duty.waived !== undefined) return { kind: "waived", reason: duty.waived };
     if (!open.question) return { kind: "unknown", missing: open.missing };
-    for (const index of this.ir.tuning.configs.keys()) {
+    for (const index of this.#distinctConfigs()) {
       const stand = this.#config(index);
       const left = ask(stand);
       if (!left) continue;

@@ -4,7 +4,16 @@ import { Budget } from "../../../src/prove/budget.js";
 import { contradict } from "../../../src/prove/contradiction.js";
 import { assume, proves } from "../../../src/prove/interpret.js";
 import { Knowledge } from "../../../src/prove/knowledge.js";
-import { atom, constant, multiply, type Polynomial, subtract } from "../../../src/prove/polynomial.js";
+import {
+  atom,
+  constant,
+  keyOf,
+  multiply,
+  type Polynomial,
+  PolynomialSet,
+  subtract,
+} from "../../../src/prove/polynomial.js";
+import { SharedMap } from "../../../src/prove/shared-map.js";
 import { Valuation } from "../../../src/prove/valuation.js";
 import {
   all,
@@ -174,4 +183,38 @@ test("numbers as large as 2^31 hide no small ones", () => {
   const [x, y] = [atom("x"), atom("y")];
   const conditions = [x, subtract(constant(2n ** 31n), x), y, subtract(subtract(constant(7n), y), multiply(x, y))];
   expect(contradict([...conditions, subtract(y, constant(8n)), multiply(x, y)], [], new Budget(STEPS))).toBe(true);
+});
+
+test("a set of polynomials holds each once, whatever the order of its terms", () => {
+  const terms = fc.uniqueArray(fc.tuple(fc.constantFrom("", "a", "b", "a*b"), fc.bigInt(-2n, 2n)), {
+    selector: ([monomial]) => monomial,
+    maxLength: 4,
+  });
+  const polynomial = terms.map((each): Polynomial => new Map(each.filter(([, by]) => by !== 0n)));
+  fc.assert(
+    fc.property(fc.array(polynomial, { maxLength: 60 }), (list) => {
+      const set = new PolynomialSet();
+      const kept = list.filter((p) => set.add(p)).map(keyOf);
+      expect(kept).toEqual([...new Set(list.map(keyOf))]);
+      // Terms in another order are the same polynomial.
+      expect(list.filter((p) => set.add(new Map([...p].toReversed())))).toEqual([]);
+    }),
+    { numRuns: runsOf(300) },
+  );
+});
+
+test("copies of a map share what they have, until one of them changes", () => {
+  const first = new SharedMap<string, number>();
+  first.set("x", 1);
+  const second = new SharedMap(first);
+  second.set("x", 2);
+  first.set("y", 3);
+  const third = new SharedMap(second);
+  third.set("z", 4);
+  const of = (map: SharedMap<string, number>) => ["x", "y", "z"].map((key) => map.get(key));
+  expect([first, second, third].map(of)).toEqual([
+    [1, 3, undefined],
+    [2, undefined, undefined],
+    [2, undefined, 4],
+  ]);
 });

@@ -39,6 +39,11 @@ def out_arguments(function: Callable[..., Any], outputs: dict[str, torch.Tensor]
     return dict(outputs) if outputs and all(name in accepted for name in outputs) else None
 
 
+def are_placed(outputs: list[dict[str, Any]]) -> bool:
+    """Whether a request says how an output lies in memory: then it has to be passed to the wrapper."""
+    return any(spec["layout"] != "contiguous" for spec in outputs)
+
+
 def results(
     function: Callable[..., Any], arguments: Arguments, names: list[str | None], passed: Arguments | None = None
 ) -> dict[str, torch.Tensor]:

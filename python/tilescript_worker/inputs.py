@@ -216,7 +216,15 @@ def values_of(request: dict[str, Any], module: ModuleType) -> dict[str, torch.Te
 
 def changed_elements(left: torch.Tensor, right: torch.Tensor) -> int:
     """How many elements of two tensors of one shape and dtype differ in their bits."""
-    return int((_bytes(left.contiguous().view(-1)) != _bytes(right.contiguous().view(-1))).any(dim=1).sum())
+    return int((_bytes(flat(left)) != _bytes(flat(right))).any(dim=1).sum())
+
+
+def flat(tensor: torch.Tensor) -> torch.Tensor:
+    """The elements in row-major order, one after another in memory.
+
+    A tensor of one element counts as contiguous whatever its strides are, and could not be viewed as bytes.
+    """
+    return tensor.contiguous().as_strided((tensor.numel(),), (1,))
 
 
 def _bytes(tensor: torch.Tensor) -> torch.Tensor:

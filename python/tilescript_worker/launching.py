@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from . import gradients
-from .calling import Arguments, call, given
+from .calling import Arguments, are_placed, call, given, out_arguments
 from .inputs import blank
 from .modules import load
 
@@ -34,6 +34,9 @@ def call_on_zeros(request: dict[str, Any], launch: Callable[..., Any]) -> None:
             gradients.gradients(outputs, leaves, [torch.zeros_like(output) for output in outputs])
         else:
             arguments: Arguments = tensors | given(request)
+            if are_placed(request["outputs"]):
+                outputs = {spec["python"]: blank(spec) for spec in request["outputs"]}
+                arguments |= out_arguments(module.kernel_fn, outputs) or {}
             call(module.kernel_fn, arguments)
 
 

@@ -11,7 +11,7 @@ import torch
 from .calling import Arguments, given, results
 from .device import Device
 from .failures import compiler_output
-from .inputs import dtype_of, strides_of, values_of
+from .inputs import dtype_of, flat, strides_of, values_of
 from .modules import load
 from .verify import unreliable
 
@@ -30,7 +30,7 @@ def run(request: dict[str, Any], device: Device) -> dict[str, Any]:
         got = results(module.kernel_fn, arguments, request["results"])
     device.synchronize()
     for name, tensor in (got | {name: tensors[name] for name in request["pointers"]}).items():
-        raw = tensor.contiguous().cpu().reshape(-1).view(torch.uint8).numpy()
+        raw = flat(tensor).cpu().view(torch.uint8).numpy()
         raw.tofile(os.path.join(request["folder"], f"{name}.out"))
     return {"unreliable": []}
 

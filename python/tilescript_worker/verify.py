@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from . import gradients, misses
-from .calling import Arguments, GuardedMemory, given, guard_operators, out_arguments, results
+from .calling import Arguments, GuardedMemory, are_placed, given, guard_operators, out_arguments, results
 from .compare import compare, largest_difference
 from .device import Device
 from .failures import compiler_output
@@ -81,7 +81,9 @@ def _run(
     arguments: Arguments = {name: guard.tensor for name, guard in guarded.items()} | given(request)
     outputs = {spec["python"]: Guarded.of(spec, device.torch, mark=next(marks)) for spec in request["outputs"]}
     passed = out_arguments(module.kernel_fn, {name: guard.tensor for name, guard in outputs.items()})
-    if not request["passOut"] or passed is None:
+    if are_placed(request["outputs"]) and passed is None:
+        raise RequestError("python-error", "the wrapper takes no outputs, and the case says how one lies in memory")
+    if passed is None or not (request["passOut"] or are_placed(request["outputs"])):
         outputs, passed = {}, {}
 
     compiles = not device.interpreted

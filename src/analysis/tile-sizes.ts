@@ -13,16 +13,25 @@ export interface TileSize {
 }
 
 export function tileSizes(ir: KernelIR): readonly TileSize[] {
-  const dimensions = new Set<number | string>();
-  for (const statement of compiledOps(ir))
-    for (const { type } of resultsOf(statement))
-      if (type.kind === "tile") for (const dim of type.shape) dimensions.add(dim);
+  const dimensions = tileDims(ir);
   const params = paramsOf(ir, "constexpr").filter(
     ({ from, name }) => (from === "dim" || from === "argument") && dimensions.has(name),
   );
   if (params.length === 0) return [];
   const least = dtypeBindings(ir).map((binding) => leastSizes(ir, substitution(binding)));
   return params.map((param) => ({ param, least: Math.min(...least.map((sizes) => sizes.get(param.name) ?? 1)) }));
+}
+
+/** The numbers that are dimensions of tiles whatever the config: `tl.arange(0, 128)`. */
+export const fixedTileDims = (ir: KernelIR): readonly number[] =>
+  [...tileDims(ir)].filter((dim): dim is number => typeof dim === "number" && dim > 1);
+
+function tileDims(ir: KernelIR): ReadonlySet<number | string> {
+  const dimensions = new Set<number | string>();
+  for (const statement of compiledOps(ir))
+    for (const { type } of resultsOf(statement))
+      if (type.kind === "tile") for (const dim of type.shape) dimensions.add(dim);
+  return dimensions;
 }
 
 /** What every op accepts at least for each dimension, for one choice of dtypes. */

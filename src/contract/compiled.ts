@@ -150,7 +150,7 @@ export interface Case {
   readonly dtypes: Readonly<Record<string, string>>;
   readonly scalars?: Readonly<Record<string, number>>;
   readonly constexprs?: Readonly<Record<string, number | boolean | string>>;
-  /** Layout of each input that is not contiguous, by name. */
+  /** Layout of each tensor that is not contiguous, by name. Outputs with one are passed to the wrapper. */
   readonly layouts?: Readonly<Record<string, Layout>>;
   /** Optional tensors that are not given. */
   readonly absent?: readonly string[];
@@ -382,6 +382,8 @@ export interface Work {
 export interface CompiledKernel {
   readonly signature: Signature;
   readonly configs: readonly Config[];
+  /** Dimensions of tiles that no config chooses. */
+  readonly tileDims: readonly number[];
   /** Sizes that the author gave to verify and measure with. */
   readonly shapes: readonly Readonly<Record<string, number>>[];
   /** Scalars and constexprs that the author gave with each of `shapes`. */

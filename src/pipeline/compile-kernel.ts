@@ -1,5 +1,6 @@
 /** From the author's function to a runnable kernel: trace → check → lower → emit. Read this file first. */
 import { compileOperator } from "./compile-operator.js";
+import { fixedTileDims } from "../analysis/tile-sizes.js";
 import { emitModule } from "../codegen/module/module.js";
 import { shapesOf, signatureOf } from "../codegen/module/signature.js";
 import { sourceMap } from "../codegen/module/module-map.js";
@@ -54,6 +55,7 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
   return {
     signature,
     configs: ir.tuning.configs,
+    tileDims: fixedTileDims(ir),
     ...shapesOf(ir),
     ...emit(),
     file,

@@ -3,6 +3,7 @@
  * decides, so a case that is shown is real. The search counts steps, never time.
  */
 import type { Case, Evaluation, Finding } from "../contract/compiled.js";
+import { sizesAround } from "../contract/sizes-around.js";
 import type { FindingCode } from "../diagnostics/catalogue/index.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import { type KernelIR, paramsOf } from "../ir/nodes.js";
@@ -231,7 +232,7 @@ class Search {
     );
     const constants = [...terms].filter(isNumber).map(({ value }) => Math.abs(Number(value)));
     const blocks = [...new Set(constants)].filter((value) => value > 3 && value <= 4096).sort((x, y) => x - y);
-    const around = blocks.slice(0, LIMITS.values).flatMap((value) => [value - 1, value, value + 1, 2 * value + 1]);
+    const around = blocks.slice(0, LIMITS.values).flatMap(sizesAround);
     return [...new Set([1, 0, 2, 3, 5, 8, 16, ...around])].sort((x, y) => costOf(x) - costOf(y));
   }
 

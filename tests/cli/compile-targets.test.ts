@@ -9,7 +9,7 @@ import { build, type CompiledKernel, constexpr, kernel, pointer, scalar, tl } fr
 import { gemm } from "../../examples/gemm.js";
 import { vectorAdd } from "../../examples/vector-add.js";
 import { compileCases } from "../../src/runtime/cases/compile-cases.js";
-import { allLayouts } from "../../src/runtime/cases/shapes.js";
+import { allLayouts } from "../../src/runtime/cases/tensor-layouts.js";
 import { drawTests } from "../support/drawn.js";
 import { compileForTargets, type KernelCompilations } from "../../src/runtime/compile/compile-targets.js";
 import { findPython, type PythonEnvironment } from "../../src/runtime/python/environment.js";

@@ -67,6 +67,20 @@ afterAll(() => closeDevice(interpreter));
 
 const options = { selection: { seed: 5 }, runs: 40, timeLimitMs: 60_000 };
 
+/** It stores one element after another, however its output lies in memory. */
+const unstrided = kernel(
+  "unstrided",
+  {
+    params: { x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]) },
+    grid: ({ N }) => [tl.cdiv(N, 16)],
+    reference: ({ x }) => x.add(1),
+  },
+  ({ x, y, N }) => {
+    const offsets = tl.programId(0).mul(16).add(tl.arange(0, 16));
+    tl.store(y.ptr.add(offsets), tl.load(x.at(offsets)).add(1), { mask: offsets.lt(N) });
+  },
+);
+
 describe.each(["interpreter", "eval"] as const)("on the %s", { timeout: 120_000 }, (kind) => {
   const device = async (): Promise<Device> => (kind === "eval" ? evaluator() : interpreter);
 
@@ -101,6 +115,25 @@ describe.each(["interpreter", "eval"] as const)("on the %s", { timeout: 120_000 
       const again = await cli(await increment(), "--verify", "--device", kind, "--case", json, "--json");
       expect({ x, code: again.code, err: again.err }).toEqual({ x, code: 0, err: "" });
     }
+  });
+
+  it("should run a case again however its output lies, and find a store that leaves out its strides", async () => {
+    const { outcomes } = await verifyThoroughly(await build(unstrided), await device(), options);
+    const { status, at } = outcomes.at(-1)!;
+    expect({ status, y: at.layouts!["y"] }).toEqual({ status: "failed", y: "sliced" });
+    for (const [y, right, wrong] of [
+      ["contiguous", "passed", "passed"],
+      ["offset", "passed", "passed"],
+      ["sliced", "passed", "failed"],
+    ] as const)
+      for (const [kernel, expected] of [
+        [await increment(), right],
+        [await build(unstrided), wrong],
+      ] as const) {
+        const placed = { ...at, layouts: { ...at.layouts, y } };
+        const { outcomes: again } = await verifyGiven(kernel, await device(), placed, { tolerance: {} });
+        expect({ y, found: again.map((each) => each.status) }).toEqual({ y, found: [expected] });
+      }
   });
 
   it("should see what overflows where the reference does not, and run it again", async () => {
@@ -164,6 +197,8 @@ describe("mistakes with --case", () => {
     ['{"sise":{}}', /unknown key sise; a case has sizes, dtypes/],
     ['{"sizes":{"M":3}}', /there is no size M; the sizes are N/],
     ['{"sizes":{"N":-3}}', /N=-3 is not a whole number/],
+    ['{"sizes":{"N":3},"layouts":{"z":"sliced"}}', /there is no tensor z; the tensors are x, y/],
+    ['{"sizes":{"N":3},"layouts":{"y":"expanded"}}', /the layout of y must be one of contiguous, sliced, offset, not/],
     ['{"sizes":{"N":3},"config":7}', /configs 0 to 1/],
     ['{"sizes":{"N":3},"config":"0"}', /config and seed must be whole numbers/],
   ])("%s should end with one line and code 2", async (json, message) => {

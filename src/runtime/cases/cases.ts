@@ -6,7 +6,7 @@ import { type Case, type CompiledKernel, formatSizes, type TensorSignature } fro
 import { acceptedCase, nearest, reduced } from "./accepted.js";
 import { caseText } from "./case-text.js";
 import type { Selection } from "./selection.js";
-import { caseOf, declaredShapes, givenShape, type Shape, shrink, usualShapes } from "./shapes.js";
+import { caseOf, declaredShapes, givenShape, type Shape, shrink, usualShapes, withOutputs } from "./shapes.js";
 import { type Variant, variantsFor } from "./variants.js";
 
 /** What a device can compute in a few seconds. */
@@ -113,7 +113,7 @@ function ourCases(kernel: CompiledKernel, limits: Limits, selection: Selection):
       : variants.map((v) => [undefined, v] as const)) {
       for (const layout of shape.layouts) {
         const chosen = config ?? configs[turn++ % configs.length]!;
-        const all = caseOf(kernel, shape, variant, layout, chosen, selection.seed);
+        const all = withOutputs(kernel, caseOf(kernel, shape, variant, layout, chosen, selection.seed), layout);
         for (const wanted of withAndWithout(kernel.signature.tensors, all, every, turn)) {
           const one = selection.sizes ? wanted : fitted(kernel, wanted, limits);
           // A launch that depends on the GPU runs on few multiprocessors too.

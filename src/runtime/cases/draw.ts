@@ -1,6 +1,7 @@
 /** Cases of a kernel, drawn from its signature by fast-check. */
 import fc from "fast-check";
 import { type DeviceProperties, H200 } from "../../contract/device-properties.js";
+import { sizesAround } from "../../contract/sizes-around.js";
 import {
   type Case,
   type CompiledKernel,
@@ -9,7 +10,6 @@ import {
   passedConstexprs,
   type Signature,
   type SpecialValue,
-  type TensorSignature,
 } from "../../contract/compiled.js";
 import { acceptedCase, nearest, reduced } from "./accepted.js";
 import { largestTensor } from "./cases.js";
@@ -17,7 +17,7 @@ import { inRange } from "./in-range.js";
 import { allowed } from "./shapes.js";
 import { UsageError } from "../system/problems.js";
 import { alike, specialisationOf } from "./specialisation.js";
-import { sharedLayouts } from "./shared-layouts.js";
+import { layoutsOf, placedTensors, sharedLayouts } from "./tensor-layouts.js";
 
 export interface CaseOptions {
   /** The largest value of a size. Default: 150. */
@@ -37,7 +37,7 @@ export interface CaseOptions {
   readonly dtypes?: Readonly<Record<string, string>>;
   /** The config that every case has. */
   readonly config?: number;
-  /** Layouts of inputs, as far as their wrapper accepts them. Default: all. */
+  /** Layouts of tensors, outputs too, as far as the wrapper takes them; else contiguous. Default: all. */
   readonly layouts?: readonly Layout[];
   /** Also draws 0 for sizes that every output has. Default: false. */
   readonly empty?: boolean;
@@ -50,9 +50,9 @@ export interface CaseOptions {
 type Constant = number | boolean | string;
 
 /**
- * Cases of a kernel, drawn from its signature: sizes at and around multiples of its blocks, ones, primes and anything
- * between; every dtype and config; inputs that are transposed, sliced, expanded or start inside a buffer; optional
- * tensors left out. Shrinks to small sizes.
+ * Cases of a kernel, drawn from its signature: sizes at and around its blocks and their multiples, ones, primes and
+ * anything between; every dtype and config; inputs that are transposed, sliced, expanded or start inside a buffer, and
+ * outputs that the caller passes so; optional tensors left out. Shrinks to small sizes.
  */
 export function cases(kernel: CompiledKernel, options: CaseOptions = {}): fc.Arbitrary<Case> {
   checkOptions(kernel, options);
@@ -104,8 +104,9 @@ function checkOptions(kernel: CompiledKernel, options: CaseOptions): void {
 
 /** The case as it would be drawn, with every part written out, so that it shrinks as a drawn one does. */
 export function asDrawn({ signature }: CompiledKernel, at: Case): Case {
-  const inputs = signature.tensors.filter(({ role }) => role !== "out");
-  const layouts = Object.fromEntries(inputs.map(({ name }) => [name, at.layouts?.[name] ?? "contiguous"]));
+  const layouts = Object.fromEntries(
+    placedTensors(signature).map(({ name }) => [name, at.layouts?.[name] ?? "contiguous"]),
+  );
   const hasOptional = signature.tensors.some(({ optional }) => optional);
   const { scalars = {}, constexprs = {}, absent = [], special = [] } = at;
   const { multiProcessorCount } = { ...H200, ...at.gpu };
@@ -135,7 +136,6 @@ function freeCases(kernel: CompiledKernel, options: CaseOptions, patterned = fal
     const base = baseOf(kernel, options.config ?? 0, options.sizes);
     throw new UsageError(noSizes(kernel, "refusal" in base ? base.refusal : ""));
   }
-  const inputs = signature.tensors.filter((tensor) => tensor.role !== "out");
   const optional = signature.tensors.filter((tensor) => tensor.optional).map(({ name }) => name);
   const drawn = passedConstexprs(signature);
   const known = (name: string, members: readonly string[]) =>
@@ -156,10 +156,10 @@ function freeCases(kernel: CompiledKernel, options: CaseOptions, patterned = fal
         name,
         fc.constantFrom(...known(name, members)),
       ]),
-      layouts: recordOf(inputs, (tensor) => [
-        tensor.name,
-        fc.constantFrom(...layoutsOf(signature, tensor).filter((each) => layouts?.includes(each) ?? true)),
-      ]).map(
+      layouts: recordOf(placedTensors(signature), (tensor) => {
+        const taken = layoutsOf(signature, tensor).filter((each) => layouts?.includes(each) ?? true);
+        return [tensor.name, fc.constantFrom<Layout[]>(...(taken.length > 0 ? taken : (["contiguous"] as const)))];
+      }).map(
         (each) => sharedLayouts(signature, each),
         (each) => each as Record<string, Layout>,
       ),
@@ -281,11 +281,12 @@ function recordOf<From, To>(
 }
 
 function sizesArbitrary(
-  { signature, configs }: CompiledKernel,
+  { signature, configs, tileDims }: CompiledKernel,
   { maxSize = 150, sizes: fixed = {}, empty = false }: CaseOptions,
   patterned: boolean,
 ): fc.Arbitrary<Record<string, number>> {
-  const blocks = [...new Set(configs.flatMap(({ values }) => Object.values(values)))].filter(
+  const chosen = configs.flatMap(({ values }) => Object.values(values));
+  const blocks = [...new Set([...chosen, ...tileDims])].filter(
     (value): value is number => typeof value === "number" && value > 1 && value <= maxSize,
   );
   const size = sizeArbitrary(blocks, maxSize);
@@ -333,7 +334,7 @@ function emptyable({ tensors, drawn, multiples = {}, tileSizes = {} }: Signature
 }
 
 function sizeArbitrary(blocks: readonly number[], maxSize: number): fc.Arbitrary<number> {
-  const near = blocks.flatMap((block) => [block - 1, block, block + 1, 2 * block]).filter((value) => value <= maxSize);
+  const near = blocks.flatMap((block) => [...sizesAround(block), 2 * block]).filter((value) => value <= maxSize);
   const anything = fc.integer({ min: 1, max: maxSize });
   const telling = fc.oneof(
     anything,
@@ -417,22 +418,4 @@ function specialArbitrary(special: readonly SpecialValue[]): fc.Arbitrary<readon
     (has) => (has ? special : []),
     (value) => ((value as readonly SpecialValue[]).length > 0 ? 1 : 0),
   );
-}
-
-/** The layouts of a tensor that its wrapper accepts. */
-function layoutsOf(
-  { drawn }: Signature,
-  { name, role, contiguous, dims, described, partition }: TensorSignature,
-): Layout[] {
-  if (described) return ["contiguous"];
-  if (contiguous) return ["contiguous", "offset"];
-  // An input that the author describes has values of its own, so its rows may not all be equal.
-  const isFree = role === "in" && dims.length > 0 && partition === undefined && !drawn?.tensors.includes(name);
-  return [
-    "contiguous",
-    ...(dims.length < 2 ? [] : (["transposed"] as const)),
-    "sliced",
-    "offset",
-    ...(isFree ? (["expanded"] as const) : []),
-  ];
 }

@@ -3,7 +3,7 @@ import type { Case, CompiledKernel, Layout, Signature, TensorSignature } from ".
 import { inRange } from "./in-range.js";
 import type { Selection } from "./selection.js";
 import type { Variant } from "./variants.js";
-import { sharedLayouts } from "./shared-layouts.js";
+import { allLayouts, layoutsOf, placedTensors, sharedLayouts } from "./tensor-layouts.js";
 
 export interface Shape {
   readonly label: string;
@@ -43,8 +43,8 @@ export function usualShapes(kernel: CompiledKernel, fixed = fixedSizes(kernel)):
     layouts,
     free,
   });
-  const inputs = signature.tensors.filter((tensor) => tensor.role !== "out");
-  const odd = allLayouts.filter((layout) => layout === "contiguous" || inputs.some((tensor) => takes(tensor, layout)));
+  const taken = new Set(placedTensors(signature).flatMap((tensor) => layoutsOf(signature, tensor)));
+  const odd = allLayouts.filter((layout) => layout === "contiguous" || taken.has(layout));
   return [
     shape("beyond blocks", beyondBlocks(free.length, largestBlock(kernel))),
     shape(
@@ -71,22 +71,12 @@ export function shrink(shape: Shape): Shape | undefined {
   return { ...shape, sizes: { ...shape.sizes, [name]: size % 2 === 0 ? size / 2 : nextPrime(size / 2) } };
 }
 
-export const allLayouts: readonly Layout[] = ["contiguous", "transposed", "sliced", "offset"];
-
 /** The next larger size that the kernel accepts. */
 export function allowed({ multiples = {}, tileSizes = {} }: Signature, name: string, size: number): number {
   const least = tileSizes[name];
   if (least !== undefined) return 2 ** Math.ceil(Math.log2(Math.max(least, size)));
   const multiple = multiples[name] ?? 1;
   return Math.ceil(size / multiple) * multiple;
-}
-
-/** Whether a wrapper accepts this layout of a tensor, and whether the layout differs from contiguous. */
-function takes({ contiguous, dims, described }: TensorSignature, layout: Layout): boolean {
-  if (described) return false;
-  if (layout === "transposed") return !contiguous && dims.length >= 2;
-  if (layout === "sliced") return !contiguous && dims.length >= 1;
-  return true;
 }
 
 /** Primes that span several blocks where that is cheap: a single size may be large, three of them multiply. */
@@ -124,7 +114,23 @@ export function fixedSizes(kernel: CompiledKernel): Record<string, number> {
   return Object.fromEntries(constexprDims(kernel).map((name) => [name, shape[name] ?? 64]));
 }
 
-/** The case with this shape; what the shape's author gives with it comes before the variant's. */
+/** The layout of those tensors whose wrapper takes it. */
+function placed(
+  signature: Signature,
+  tensors: readonly TensorSignature[],
+  layout: Layout,
+): Readonly<Record<string, Layout>> {
+  const taking = tensors.filter((tensor) => layoutsOf(signature, tensor).includes(layout));
+  return sharedLayouts(signature, Object.fromEntries(taking.map(({ name }) => [name, layout])));
+}
+
+/** The case with its outputs in this layout too. */
+export function withOutputs({ signature }: CompiledKernel, at: Case, layout: Layout): Case {
+  if (layout === "contiguous") return at;
+  return { ...at, layouts: placed(signature, placedTensors(signature), layout) };
+}
+
+/** The case with this shape and its inputs in this layout; what the shape's author gives with it comes before the variant's. */
 export function caseOf(
   kernel: CompiledKernel,
   { sizes, given = {} }: Pick<Shape, "sizes" | "given">,
@@ -134,7 +140,7 @@ export function caseOf(
   seed: number,
 ): Case {
   const { signature } = kernel;
-  const inputs = signature.tensors.filter((tensor) => tensor.role !== "out" && takes(tensor, layout));
+  const inputs = signature.tensors.filter(({ role }) => role !== "out");
   const scalars = signature.scalars.map(({ name, dtype, default: value }) => [
     name,
     given[name] ?? value ?? (/^(float|bfloat)/.test(dtype) ? 0.5 : 3),
@@ -146,7 +152,7 @@ export function caseOf(
     ...(scalars.length > 0 && { scalars: Object.fromEntries(scalars) as Record<string, number> }),
     ...(Object.keys(chosen).length > 0 && { constexprs: chosen }),
     ...(layout !== "contiguous" && {
-      layouts: sharedLayouts(signature, Object.fromEntries(inputs.map(({ name }) => [name, layout]))),
+      layouts: placed(signature, inputs, layout),
     }),
     config,
     seed,

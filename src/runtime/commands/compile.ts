@@ -2,7 +2,7 @@ import { InvalidArgumentError, Option } from "commander";
 import pc from "picocolors";
 import { diagnosticText } from "../report/code-frame.js";
 import type { Layout } from "../../contract/compiled.js";
-import { allLayouts } from "../cases/shapes.js";
+import { allLayouts } from "../cases/tensor-layouts.js";
 import { compileForTargets } from "../compile/compile-targets.js";
 import { compileAll, warn } from "../invocation/kernels.js";
 import { options, selectionFor, type SelectionOptions } from "../invocation/options.js";

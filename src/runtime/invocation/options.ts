@@ -3,7 +3,7 @@ import { InvalidArgumentError, Option } from "commander";
 import { type Case, type CompiledKernel, passedConstexprs, type Tolerance } from "../../contract/compiled.js";
 import { defaultDeadlineMs } from "../verify/case-evaluator.js";
 import type { Selection } from "../cases/selection.js";
-import { allLayouts } from "../cases/shapes.js";
+import { layoutsOf, placedTensors } from "../cases/tensor-layouts.js";
 import type { DeviceName } from "../../contract/device-names.js";
 import { parseSweep, type Measured, type Sweep } from "../cases/measured-cases.js";
 import { UsageError } from "../system/problems.js";
@@ -158,13 +158,7 @@ export function caseFor(kernel: CompiledKernel, given: Readonly<Record<string, u
     { shape: { ...entries(sizes), ...entries(scalars), ...entries(constexprs) }, dtype: entries(dtypes), config, seed },
     { shape: "--case", dtype: "--case", config: "--case" },
   );
-  for (const [name, layout] of Object.entries(layouts as object)) {
-    const tensors = kernel.signature.tensors.map((tensor) => tensor.name);
-    if (!tensors.includes(name))
-      throw new UsageError(`--case: there is no tensor ${name}; the tensors are ${tensors.join(", ")}`);
-    if (!drawnLayouts.includes(layout))
-      throw new UsageError(`--case: a layout must be one of ${drawnLayouts.join(", ")}, not ${JSON.stringify(layout)}`);
-  }
+  checkLayouts(kernel, layouts as object);
   const lacking = (what: string, names: readonly string[], has: object | undefined): void => {
     const missing = names.filter((name) => !(name in (has ?? {})));
     if (missing.length > 0) throw new UsageError(`--case: ${what} lacks ${missing.join(", ")}`);
@@ -183,8 +177,23 @@ export function caseFor(kernel: CompiledKernel, given: Readonly<Record<string, u
   return at;
 }
 
-/** The layouts of drawn cases. */
-const drawnLayouts: readonly unknown[] = [...allLayouts, "expanded"];
+function checkLayouts({ signature }: CompiledKernel, layouts: object): void {
+  const { tensors } = signature;
+  for (const [name, layout] of Object.entries(layouts)) {
+    const tensor = tensors.find((each) => each.name === name);
+    if (!tensor)
+      throw new UsageError(
+        `--case: there is no tensor ${name}; the tensors are ${tensors.map((each) => each.name).join(", ")}`,
+      );
+    const taken: readonly unknown[] = placedTensors(signature).includes(tensor)
+      ? layoutsOf(signature, tensor)
+      : ["contiguous"];
+    if (!taken.includes(layout))
+      throw new UsageError(
+        `--case: the layout of ${name} must be one of ${taken.join(", ")}, not ${JSON.stringify(layout)}`,
+      );
+  }
+}
 
 const CASE_KEYS = [
   "sizes",

@@ -16,6 +16,9 @@ export interface Mutation {
   readonly padding?: boolean;
 }
 
+/** Kernels whose stores leave out the strides of outputs that are not declared contiguous. */
+export const UNSTRIDED: ReadonlySet<string> = new Set(["columnSums", "roll", "histogram", "splitDot"]);
+
 export interface Subject {
   /** Beside this file. */
   readonly file: string;

@@ -8,7 +8,7 @@ import { cases } from "tilescript/testing";
 import { drawn } from "../../support/drawn.js";
 import { fc } from "../../support/property.js";
 import { contradicted, forbiddenBy } from "../../support/proved.js";
-import { subjects } from "./mutations.js";
+import { subjects, UNSTRIDED } from "./mutations.js";
 import { buildRight, Seeded } from "./seed.js";
 
 const all = subjects.flatMap((subject) =>
@@ -48,9 +48,6 @@ describe("seeded mistakes", { timeout: 120_000 }, () => {
     },
   );
 });
-
-/** Their stores leave out the strides of outputs that are not declared contiguous. */
-const UNSTRIDED: ReadonlySet<string> = new Set(["columnSums", "roll", "histogram", "splitDot"]);
 
 test.each(drawn("right kernels to prove", subjects, { key: ({ kernel }) => kernel, least: 4 }))(
   "nothing of $kernel is refuted but a store without strides",

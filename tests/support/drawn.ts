@@ -1,10 +1,12 @@
 /**
  * The short run: of long lists it tests an eighth, drawn by the seed of the day, and all cases whose source changed.
- * `TILESCRIPT_TESTS=full` tests everything; `TILESCRIPT_SEED=20261122` draws what was drawn that day.
+ * `TILESCRIPT_TESTS=full` tests everything, but for the costliest lists, of which it tests a part on each day;
+ * `TILESCRIPT_DAYS=1` tests them whole. `TILESCRIPT_TESTS=rest` tests what a short run left of the full one.
+ * `TILESCRIPT_SEED=20261122` draws what was drawn that day.
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { appendFileSync, mkdirSync } from "node:fs";
+import { appendFileSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { beforeEach, expect } from "vitest";
 
@@ -16,6 +18,9 @@ const root = join(import.meta.dirname, "../..");
 /** Where test files say what they left out; the end of the run reads it. */
 export const leftOutFile = join(root, "node_modules/.cache/tilescript-tests/left-out.jsonl");
 
+/** What the short run left out, where `TILESCRIPT_TESTS=rest`. */
+export const restFile = join(root, "node_modules/.cache/tilescript-tests/rest.jsonl");
+
 /** What a test file left out of a list. */
 export interface LeftOut {
   /** The test file, from the root of the repository. */
@@ -23,11 +28,15 @@ export interface LeftOut {
   readonly what: string;
   readonly tested: number;
   readonly of: number;
+  readonly seed: number;
+  /** The test within which it drew; undefined for a list of tests. */
+  readonly test: string | undefined;
 }
 
 /** Read when it is asked for: `global-setup.ts` decides the seed of a run before any test file is loaded. */
 export const seedOfRun = (): number => Number(process.env["TILESCRIPT_SEED"] ?? dayOf(new Date()));
-export const isFullRun = (): boolean => process.env["TILESCRIPT_TESTS"] === "full";
+export const isFullRun = (): boolean => process.env["TILESCRIPT_TESTS"] === "full" || isRest();
+const isRest = (): boolean => process.env["TILESCRIPT_TESTS"] === "rest";
 
 /** 20261122 on November 22, 2026. */
 function dayOf(date: Date): number {
@@ -45,20 +54,24 @@ interface Options<T> {
   readonly least?: number;
   /** The greatest number of cases to draw, besides those whose source changed. */
   readonly most?: number;
+  /** In how many days full runs test all: of a costly list. */
+  readonly days?: number | undefined;
 }
 
 /** The cases of a list that this run tests, in their order. `what` is plural: "op compilations". */
 export function drawn<T>(what: string, all: readonly T[], options: Options<T>): readonly T[] {
-  if (isFullRun()) return all;
-  const { key, sources = () => [], always = [], least = 1, most = Infinity } = options;
+  const { key, sources = () => [], always = [], least = 1, most = Infinity, days = 1 } = options;
+  const isChanged = (each: T): boolean => sources(each).some((file) => changedFiles().has(file));
+  if (isFullRun()) {
+    const today = all.filter((each, i) => isToday(i, days) || always.includes(key(each)) || isChanged(each));
+    leaveOut(what, today.length, all.length);
+    return today;
+  }
   const ranks = all.map((each) => rankOf(key(each)));
   const sorted = ranks.toSorted((a, b) => a - b);
   const rankAt = (count: number, otherwise: number) => sorted[Math.min(count, all.length) - 1] ?? otherwise;
   const bound = Math.min(Math.max(1 / PART, rankAt(least, 0)), rankAt(most, 1));
-  const tested = all.filter(
-    (each, i) =>
-      ranks[i]! <= bound || always.includes(key(each)) || sources(each).some((file) => changedFiles().has(file)),
-  );
+  const tested = all.filter((each, i) => ranks[i]! <= bound || always.includes(key(each)) || isChanged(each));
   leaveOut(what, tested.length, all.length);
   return tested;
 }
@@ -76,16 +89,28 @@ export function drawnCount(what: string, count: number, least = 1): number {
  * and all where the test file or a file of `folders`, from the root, changed. The others are skipped. Called at the top.
  */
 export function drawTests(what: string, ...folders: readonly string[]): void {
-  if (isFullRun()) return;
+  if (isFullRun() && !isRest()) return;
   const concerned = (file: string): boolean =>
     file === testFile() || folders.some((folder) => file.startsWith(`${folder}/`));
   const all = [...changedFiles()].some(concerned);
   beforeEach(({ task, skip }) => {
-    const tested = all || rankOf(`${task.suite?.name} ${task.name}`) <= 1 / PART;
+    const isDrawn = rankOf(`${task.suite?.name} ${task.name}`) <= 1 / PART;
+    if (isRest()) return skip(isDrawn && !hasLeftOut(), "the short run tested it");
+    const tested = all || isDrawn;
     leaveOut(what, tested ? 1 : 0, 1);
     skip(!tested, "the seed did not draw it");
   });
 }
+
+/** Whether the day's full run tests the case at place `i` of a list that it tests in so many days. */
+export const isToday = (i: number, days: number): boolean =>
+  (i + seedOfRun()) % Number(process.env["TILESCRIPT_DAYS"] ?? days) === 0;
+
+/** Whether this test of the short run left out a part of what it has. */
+const hasLeftOut = (): boolean =>
+  readLeftOut(restFile).some(
+    ({ file, test, tested, of }) => file === testFile() && test === nameOfTest() && tested < of,
+  );
 
 /** From 0 to 1, the same for one seed and one key. */
 function rankOf(key: string): number {
@@ -93,10 +118,22 @@ function rankOf(key: string): number {
 }
 
 const testFile = (): string => expect.getState().testPath!.slice(root.length + 1);
+const nameOfTest = (): string | undefined => expect.getState().currentTestName;
 
 function leaveOut(what: string, tested: number, of: number): void {
+  const left = { file: testFile(), what, tested, of, seed: seedOfRun(), test: nameOfTest() } satisfies LeftOut;
   mkdirSync(dirname(leftOutFile), { recursive: true });
-  appendFileSync(leftOutFile, `${JSON.stringify({ file: testFile(), what, tested, of } satisfies LeftOut)}\n`);
+  appendFileSync(leftOutFile, `${JSON.stringify(left)}\n`);
+}
+
+/** What the test files of a run left out. */
+export function readLeftOut(from: string): readonly LeftOut[] {
+  try {
+    const lines = readFileSync(from, "utf8").trimEnd().split("\n");
+    return lines.map((line) => JSON.parse(line) as LeftOut);
+  } catch {
+    return [];
+  }
 }
 
 let changed: ReadonlySet<string> | undefined;

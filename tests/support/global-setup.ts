@@ -2,13 +2,13 @@
  * Vitest's global setup: fixes the seed of the run, makes the project in which processes start and a folder for what
  * tests write, makes the Python environment unless there is one, and at the end says what was left out.
  */
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findPython } from "../../src/runtime/python/environment.js";
 import { setup } from "../../src/runtime/python/install-environment.js";
 import { makeProject } from "./installed.js";
-import { isFullRun, type LeftOut, leftOutFile, seedOfRun } from "./drawn.js";
+import { isFullRun, type LeftOut, leftOutFile, readLeftOut, seedOfRun } from "./drawn.js";
 import { tritonCache } from "./python.js";
 
 const say = (line: string): void => void process.stderr.write(`${line}\n`);
@@ -26,7 +26,7 @@ export default async function globalSetup(): Promise<() => void> {
   const { environment } = await findPython();
   if (!environment) await setup({ say });
   return () => {
-    say(leftOutLine(leftOut()));
+    say(leftOutLine(readLeftOut(leftOutFile)));
     rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
   };
 }
@@ -46,16 +46,6 @@ function filesIn(folder: string): number {
   }
 }
 
-/** What the test files of the last run left out. */
-export function leftOut(): readonly LeftOut[] {
-  try {
-    const lines = readFileSync(leftOutFile, "utf8").trimEnd().split("\n");
-    return lines.map((line) => JSON.parse(line) as LeftOut);
-  } catch {
-    return [];
-  }
-}
-
 /** `npm test left out 2300 of 2640 op compilations, …` */
 export function leftOutLine(parts: readonly LeftOut[]): string {
   const totals = new Map<string, { left: number; of: number }>();
@@ -65,5 +55,6 @@ export function leftOutLine(parts: readonly LeftOut[]): string {
   }
   const words = [...totals].flatMap(([what, { left, of }]) => (left > 0 ? [`${left} of ${of} ${what}`] : []));
   if (words.length === 0) return "nothing was left out";
-  return `left out: ${words.join(", ")}; npm run test:full tests everything`;
+  const whole = isFullRun() ? "TILESCRIPT_DAYS=1 npm run test:full" : "npm run test:full";
+  return `left out: ${words.join(", ")}; ${whole} tests ${isFullRun() ? "everything at once" : "them"}`;
 }

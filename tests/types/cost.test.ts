@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { families, program } from "./calls.js";
 import { instantiations } from "./cost.js";
-import { seedOfRun } from "../support/drawn.js";
+import { drawn, seedOfRun } from "../support/drawn.js";
 import { root } from "../support/tsc.js";
 
 const importOnly = `import { tl } from "tilescript";\nexport { tl };`;
@@ -41,7 +41,13 @@ const SETS = 16;
 const costOf = (calls: (typeof families)[string], declared: number): number =>
   (instantiations(program(calls, SETS)) - declared) / SETS;
 
-test("calls of all families of ops stay within their budget", { timeout: 300_000 }, () => {
+const budgets = drawn("budgets of types", ["calls of all families of ops"], {
+  key: (name) => name,
+  sources: () => ["tests/types/cost.test.ts", "tests/types/calls.ts"],
+  least: 0,
+});
+
+test.each(budgets)("%s stay within their budget", { timeout: 300_000 }, () => {
   expect(Object.keys(families)).toEqual(Object.keys(MEASURED));
   const declared = instantiations(program(() => [], SETS));
   const all = Object.entries(families);

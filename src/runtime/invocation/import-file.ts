@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { resolve } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { above } from "../system/package-folder.js";
 import { EnvironmentError, UsageError } from "../system/problems.js";
@@ -22,8 +23,19 @@ const runsSources = import.meta.url.endsWith(".ts");
 const isReadHere = (file: string): boolean =>
   isOther || (!runsSources && (/\.[cm]?js$/.test(file) || (readsTypeScript && /\.[cm]?ts$/.test(file))));
 
-/** @throws UsageError if only tsx can read the file, and whatever the file throws. */
+/**
+ * Imports a file. What it does in the next turn of the event loop is done, too, so that an error there comes before any
+ * report.
+ *
+ * @throws UsageError if only tsx can read the file, and whatever the file throws.
+ */
 export async function importFile(file: string): Promise<Exports> {
+  const found = await read(file);
+  await setImmediate();
+  return found;
+}
+
+async function read(file: string): Promise<Exports> {
   const { href } = pathToFileURL(resolve(file));
   if (!isReadHere(file)) return (await registerFor(file)) ? importByTsx(href) : importHere(file, href);
   try {

@@ -25,6 +25,9 @@ export async function python(args: readonly string[], env: Readonly<Record<strin
   return { exitCode, all };
 }
 
-/** Runs the tests that a package has of itself. `path` is where Python finds the package. */
-export const runTests = (folder: string, env: Readonly<Record<string, string>>) =>
-  python(["-m", "unittest", "discover", join(folder, "tests")], env);
+/** Runs the tests that a package has of itself, or those of these names, without `test_`. */
+export const runTests = (folder: string, env: Readonly<Record<string, string>>, names: readonly string[] = []) =>
+  python(
+    ["-m", "unittest", "discover", join(folder, "tests"), ...names.flatMap((name) => ["-k", `*.test_${name}`])],
+    env,
+  );

@@ -6,8 +6,10 @@ import { afterAll, expect, test } from "vitest";
 import { judge, type Verdict } from "../../../bench/agents/judge.js";
 import { tasks } from "../../../bench/agents/tasks.js";
 import { complaints } from "../../support/tsc.js";
-import { drawn } from "../../support/drawn.js";
+import { drawTests } from "../../support/drawn.js";
 import { solved } from "./solved.js";
+
+drawTests("agents' kernels to judge", "bench/agents");
 
 const folder = mkdtempSync(join(tmpdir(), "tilescript-judged-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -30,13 +32,9 @@ test("there are ten tasks, each with a solution", () => {
   expect(tasks).toHaveLength(10);
 });
 
-test.each(drawn("solutions of agents' tasks", Object.entries(solved), { key: ([name]) => name }))(
-  "%s is judged right",
-  { timeout: 60_000 },
-  async (task, text) => {
-    expect(await verdictOn(task, text)).toMatchObject({ right: true });
-  },
-);
+test.each(Object.entries(solved))("%s is judged right", { timeout: 60_000 }, async (task, text) => {
+  expect(await verdictOn(task, text)).toMatchObject({ right: true });
+});
 
 interface Mistake {
   readonly what: string;
@@ -74,17 +72,13 @@ const mistakes: readonly Mistake[] = [
   },
 ];
 
-test.each(drawn("mistakes in agents' tasks", mistakes, { key: ({ what }) => what, least: 2 }))(
-  "$what is judged wrong",
-  { timeout: 60_000 },
-  async ({ what, task, change, says }) => {
-    let text = solved[task]!;
-    for (const [from, to] of Object.entries(change)) {
-      expect(text).toContain(from);
-      text = text.replace(from, to);
-    }
-    const verdict = await verdictOn(task, text, what === "a type error");
-    expect(verdict.right).toBe(false);
-    expect(verdict.says).toMatch(says);
-  },
-);
+test.each(mistakes)("$what is judged wrong", { timeout: 60_000 }, async ({ what, task, change, says }) => {
+  let text = solved[task]!;
+  for (const [from, to] of Object.entries(change)) {
+    expect(text).toContain(from);
+    text = text.replace(from, to);
+  }
+  const verdict = await verdictOn(task, text, what === "a type error");
+  expect(verdict.right).toBe(false);
+  expect(verdict.says).toMatch(says);
+});

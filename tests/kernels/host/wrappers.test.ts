@@ -1,6 +1,6 @@
 /** The host side of emitted modules, run: on Triton's interpreter with real PyTorch, and by the evaluator. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { drawTests } from "../../support/drawn.js";
+import { drawn, drawTests } from "../../support/drawn.js";
 import type { CompiledKernel } from "../../../src/contract/compiled.js";
 import { closeDevice, openDevice, type Device } from "../../../src/runtime/devices/devices.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
@@ -32,8 +32,15 @@ test("what wrappers say of tensors of every kind, of numbers and of gradients", 
   expect(said).toMatch(/\nOK\n?$/);
 });
 
-test(
-  "each refusal of the functions that a wrapper calls has a test that fails without it",
+const mutated = drawn("mutations of wrappers' functions", ["each refusal"], {
+  key: (name) => name,
+  sources: () => ["src/codegen/wrapper/argument-helpers.ts", "src/codegen/wrapper/wrapper-helpers.ts"],
+  days: 3,
+  least: 0,
+});
+
+test.each(mutated)(
+  "%s of the functions that a wrapper calls has a test that fails without it",
   { timeout: 300_000 },
   async () => {
     const { numbers, ...others } = await buildAll(argumentKernels);

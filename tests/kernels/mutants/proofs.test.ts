@@ -28,7 +28,7 @@ describe("seeded mistakes", { timeout: 120_000 }, () => {
   beforeAll(() => void (seeded = new Seeded()));
   afterAll(() => seeded.remove());
 
-  test.each(drawn("seeded mistakes to prove", all, { key: ([name]) => name, least: 8 }))(
+  test.each(drawn("seeded mistakes to prove", all, { key: ([name]) => name, least: 8, days: 2 }))(
     "%s",
     async (_, subject, mutation) => {
       const { compiled, lines } = await seeded.build(subject, mutation);

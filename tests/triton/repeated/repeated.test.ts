@@ -5,8 +5,11 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { build } from "tilescript";
+import { drawTests } from "../../support/drawn.js";
 import { inTemporaryFolder, requirePython, tritonCache, tritons } from "../../support/python.js";
 import { scaled, summed } from "./kernels.js";
+
+drawTests("launches of repeated calls", "src/codegen/wrapper");
 
 /** Where each Triton lies that PyTorch's Python can import. */
 async function importable(): Promise<readonly { readonly name: string; readonly package: string }[]> {

@@ -12,6 +12,7 @@ const tested = drawn("pairs of emitted and hand-written kernels", pairs, {
   key: nameOf,
   sources: ({ file, twin }) => [`examples/${file}.ts`, `tests/triton/twins/${twin}.py`],
   most: 1,
+  days: 3,
 });
 
 test.each(tested.map((pair) => [nameOf(pair), pair] as const))(

@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import type { Property } from "../../../src/contract/compiled.js";
 import { build } from "../../../src/pipeline/build.js";
+import { drawn, isFullRun } from "../../support/drawn.js";
 import { examples } from "../../support/examples.js";
 
 const proved = new Map<Property, number>();
@@ -11,7 +12,12 @@ const INDEXED: ReadonlySet<string> = new Set(["grouped-gemm", "moe-gemm"]);
 /** Numbers that nothing bounds decide an index: any stride of a pooling window. */
 const UNBOUNDED: ReadonlySet<string> = new Set(["max-pool-3d"]);
 
-test.each(examples)("nothing of $name is refuted", async ({ name, kernel }) => {
+const tested = drawn("proofs of examples", examples, {
+  key: ({ name }) => name,
+  sources: ({ name }) => [`examples/${name}.ts`],
+});
+
+test.each(tested)("nothing of $name is refuted", async ({ name, kernel }) => {
   const { obligations } = (await build(kernel)).proof();
   for (const { property, verdict } of obligations)
     if (verdict.kind === "proved") proved.set(property, (proved.get(property) ?? 0) + 1);
@@ -21,7 +27,7 @@ test.each(examples)("nothing of $name is refuted", async ({ name, kernel }) => {
   if (!INDEXED.has(name)) expect(left.map(({ property, of }) => `${property} of ${of}`)).toEqual([]);
 });
 
-test("most of each property of the examples is proved for all shapes and configs", () => {
+test.runIf(isFullRun())("most of each property of the examples is proved for all shapes and configs", () => {
   const atLeast = (property: Property, count: number) => expect(proved.get(property)).toBeGreaterThanOrEqual(count);
   atLeast("bounds", 137);
   atLeast("coverage", 36);

@@ -53,7 +53,7 @@ it("should bound what a kernel computes, which its reference may hold as a whole
   const kernel = await build(attentionWithGradients);
   const lanes = (maxLanes?: number) => {
     const options = { maxSize: 1100, maxWork: 2 ** 31, ...(maxLanes && { maxLanes }) };
-    const drawn = fc.sample(cases(kernel, options), { seed: 5, numRuns: 60 });
+    const drawn = fc.sample(cases(kernel, options), { seed: 5, numRuns: 20 });
     return Math.max(...drawn.map((at) => kernel.work(at).lanes));
   };
   expect(lanes()).toBeGreaterThan(2 ** 34);

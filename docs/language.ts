@@ -168,7 +168,7 @@ const constexprs = `## What depends on a constexpr
 
 - A size: \`const BLOCK = FLAG.choose(64, 32)\` is written \`BLOCK: tl.constexpr = 64 if FLAG else 32\`. The condition is a flag, a comparison of constexprs, \`bias.given\`, or what a dtype is; the choices are constexprs, numbers or truth values. The build checks a tile's size for both values.
 - A value: \`const [start, length] = tl.when(VARLEN, () => […]).otherwise(() => […])\`. Both arms give the same dtypes and shapes.
-- State: \`const sums = tl.when(FLAG, () => tl.mut(…)).value\` exists where FLAG holds. Later arms of the same condition read and write it, in loops too.
+- State: \`const sums = tl.when(FLAG, () => tl.mut(…)).value\` exists where FLAG holds. Later arms whose conditions say that FLAG holds, such as \`FLAG.and(OTHER)\`, read and write it, in loops too.
 - Code by dtype: a dtype variable asks \`T.is(tl.int8)\`, \`T.isFloating\`, \`T.isInteger\`, \`T.isSigned\` and \`T.bits\`. In an arm, \`x.as(tl.int8)\` is the tile \`x\` with the dtype that the arm is for, and \`x.as(T.only(tl.float16, tl.bfloat16))\` one with fewer members. The build types an arm for the dtypes that reach it, so \`as\` in the wrong arm is an error that names the dtype. To store in a tensor of \`T\`, write \`.to(T)\`, which costs nothing.
 
 \`\`\`ts

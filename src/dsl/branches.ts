@@ -13,6 +13,7 @@ import { sameElem } from "../types/dtype.js";
 import { showShape } from "../types/shape.js";
 import type { Type } from "../types/types.js";
 import { whyAssign, whyCondition, type WhyWhen } from "../rules/control-rules.js";
+import { toArgument } from "../ops/define.js";
 import { argumentOf, must } from "./argument.js";
 import { MutHandle } from "./state.js";
 import type { StateLike } from "../types/tile.js";
@@ -25,7 +26,7 @@ export interface When<R> {
   elseWhen<const C>(condition: Checked<C, WhyWhen<C, "elseWhen">>, body: () => NoInfer<R>): When<R>;
   /** The arm that runs if no condition holds. Gives what the arms return. */
   otherwise(body: Joined<R>): Returned<R>;
-  /** What the arm returns, which may be state. Only later arms of the same constexpr condition may use it. */
+  /** What the arm returns, which may be state. Only arms under whose constexpr conditions this one runs may use it. */
   readonly value: Returned<R>;
 }
 /** The last arm: it returns what the others do, which is no state. */
@@ -48,78 +49,85 @@ interface Branch {
   readonly returned: readonly Argument[];
   /** As in `Body`. */
   readonly states: readonly (Variable | undefined)[];
-  /** The condition under which neither this arm nor one before it runs; undefined if only the program knows. */
-  readonly otherwise: string | undefined;
+  /** What it returns that exists only under a condition inside it. */
+  readonly narrower: readonly Argument[];
+  /** The conditions under which neither this arm nor one before it runs; undefined if only the program knows. */
+  readonly otherwise: readonly string[] | undefined;
 }
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /**
  * A branch of the kernel: `tl.when(condition, () => { … }).otherwise(() => { … })`. Both arms are traced; one runs.
- * Triton decides a constexpr condition when it compiles; later arms of the same condition can then use what an arm
- * makes. Arms may return tiles of the same types, and the chain gives them.
+ * Triton decides a constexpr condition when it compiles; later arms whose conditions say that this arm runs can then use
+ * what it makes. Arms may return tiles of the same types, and the chain gives them.
  */
 export const when = ((condition: unknown, body: Arm): WhenHandle => {
   const at = captureLocation();
   const recorder = builder("tl.when");
-  const branch = openBranch(recorder, condition, body, 0, "", at);
+  const branch = openBranch(recorder, condition, body, 0, [], at);
   recorder.append(branch.statement);
   return chain(recorder, [branch]);
 }) as unknown as <const C, const R = void>(condition: Checked<C, WhyWhen<C>>, body: () => R) => When<R>;
 
-/** `before` is the condition under which no earlier arm runs: "" for the first arm. */
+/** `before` are the conditions under which no earlier arm runs. */
 function openBranch(
   recorder: Builder,
   condition: unknown,
   body: Arm,
   index: number,
-  before: string | undefined,
+  before: readonly string[] | undefined,
   at: Location | undefined,
 ): Branch {
   if (typeof condition === "boolean") fail(branchCondition.boolean(), at);
   const argument = argumentOf(recorder, condition, "when: the condition is a scalar of int1 or a constexpr", at);
   must(whyCondition(typeOfArgument(argument)), at);
   const text = textOf(argument);
-  const { block, form, states } = arm(recorder, body, index, both(before, text), at);
+  const { block, form, states, narrower } = arm(recorder, body, index, both(before, text), at);
   const then = { ...block, yields: [] };
   const statement = { kind: "if" as const, condition: argument, then, otherwise: EMPTY, results: [], at };
-  return { statement, form, returned: block.yields, states, otherwise: both(before, text && negated(text)) };
+  return { statement, form, returned: block.yields, states, narrower, otherwise: both(before, text && negated(text)) };
 }
 
-/** The canonical text of a condition that Triton knows. Compound conditions are written without their nesting. */
+/** The canonical text of a condition that Triton knows. */
 function textOf(condition: Argument): string | undefined {
-  if (!isValue(condition) || condition.type.kind !== "constexpr") return undefined;
-  const { text } = condition.type;
-  return / (?:and|or) /.test(text) ? `(${text}#${condition.id})` : text;
+  return isValue(condition) && condition.type.kind === "constexpr" ? condition.type.text : undefined;
 }
 
 function negated(text: string): string {
   return text.startsWith("not ") ? text.slice("not ".length) : `not ${text}`;
 }
 
-function both(before: string | undefined, text: string | undefined): string | undefined {
-  if (before === undefined || text === undefined) return undefined;
-  return before === "" ? text : `${before}, ${text}`;
+function both(before: readonly string[] | undefined, text: string | undefined): readonly string[] | undefined {
+  return before === undefined || text === undefined ? undefined : [...before, text];
 }
 
 const EMPTY: Block = { statements: [], yields: [] };
 
 function arm(
   recorder: Builder,
-  body: Arm,
+  work: Arm,
   index: number,
-  condition: string | undefined,
+  conditions: readonly string[] | undefined,
   at: Location | undefined,
-): Body {
-  return runBody(recorder, { what: "this branch", kind: "branch", at, arm: index, condition }, () => {
-    const given = body();
+): Body & Pick<Branch, "narrower"> {
+  const narrower: Argument[] = [];
+  const body = runBody(recorder, { what: "this branch", kind: "branch", at, arm: index, conditions }, () => {
+    const given = work();
     if (given === undefined) return { yields: [], form: "nothing" };
     const items = Array.isArray(given) ? given : [given];
     const states = items.map((item) => (item instanceof MutHandle ? MutHandle.of(item) : undefined));
     const yields = items
       .filter((item) => !(item instanceof MutHandle))
-      .map((item) => argumentOf(recorder, item, "when: an arm returns tiles, state or nothing", at));
+      .map((item) => {
+        const argument = toArgument(item, at);
+        if (argument === undefined || conditions === undefined || recorder.sees(argument))
+          return argumentOf(recorder, item, "when: an arm returns tiles, state or nothing", at);
+        narrower.push(argument);
+        return argument;
+      });
     return { yields, form: Array.isArray(given) ? "list" : "one", states };
   });
+  return { ...body, narrower };
 }
 
 function chain(recorder: Builder, branches: readonly Branch[]): WhenHandle {
@@ -134,7 +142,9 @@ function chain(recorder: Builder, branches: readonly Branch[]): WhenHandle {
     otherwise(body) {
       const here = captureLocation();
       settle(recorder, branches[0]!, "otherwise");
-      const { block, form, states } = arm(recorder, body, branches.length, last.otherwise, here);
+      const { block, form, states, narrower } = arm(recorder, body, branches.length, last.otherwise, here);
+      for (const argument of [...branches, { narrower }].flatMap((branch) => branch.narrower))
+        recorder.use(argument, here);
       if ([...branches, { states }].some((branch) => branch.states.some(Boolean))) fail(branchValues.state(), here);
       last.statement.otherwise = { ...block, yields: [] };
       if (branches.every((branch) => branch.form === "nothing") && form === "nothing") return undefined;

@@ -19,6 +19,7 @@ import {
   Value,
   Variable,
 } from "./nodes.js";
+import { follow } from "./follow.js";
 import type { Op } from "./op.js";
 import type { Type } from "../types/types.js";
 import type { Entry } from "./entries.js";
@@ -155,9 +156,9 @@ export class Builder {
   }
 
   /** Opens a block; `close` ends it. Values made inside cannot be used after that. */
-  open(what: string, at: Location | undefined, kind: ScopeKind = "kernel", condition?: string): void {
+  open(what: string, at: Location | undefined, kind: ScopeKind = "kernel", conditions?: readonly string[]): void {
     const parent = this.#frames.at(-1)?.scope;
-    this.#frames.push({ scope: { parent, kind, what, condition, at, closed: false }, statements: [] });
+    this.#frames.push({ scope: { parent, kind, what, conditions, at, closed: false }, statements: [] });
   }
 
   close(yields: readonly Argument[] = []): Block {
@@ -210,6 +211,11 @@ export class Builder {
     }
   }
 
+  /** Whether a value exists at this point of the program; an arm may hand on what an arm inside it made. */
+  sees(argument: Argument): boolean {
+    return !isValue(argument) || this.rewriting || this.#openAround(argument.scope) !== undefined;
+  }
+
   useVariable(variable: Variable, at: Location | undefined): void {
     if (this.entry?.again) return;
     this.#checkScope(variable.scope, variable.at, "this tl.mut", at);
@@ -217,14 +223,18 @@ export class Builder {
 
   /**
    * The scope itself if it is open. For a closed arm of a constexpr branch whose condition also holds here, the open
-   * scope around it: Triton keeps both arms or neither, and Python's variables outlive the arm.
+   * scope around it: where Triton keeps this place it keeps that arm, and Python's variables outlive the arm.
    */
   #openAround(scope: Scope): Scope | undefined {
     const open = new Set(this.scopes);
-    const holds = new Set(this.scopes.map(({ condition }) => condition));
+    const needed: string[] = [];
     for (let s: Scope | undefined = scope; s; s = s.parent) {
-      if (open.has(s)) return s;
-      if (s.condition === undefined || !holds.has(s.condition)) return undefined;
+      if (open.has(s)) {
+        const known = this.scopes.flatMap(({ conditions = [] }) => conditions);
+        return follow(needed, known) ? s : undefined;
+      }
+      if (s.conditions === undefined) return undefined;
+      needed.push(...s.conditions);
     }
     return undefined;
   }

@@ -9,7 +9,7 @@ import { changedState, earlyExit } from "../diagnostics/catalogue/control-codes.
 import { captureLocation } from "../diagnostics/callsite.js";
 import type { Builder } from "./builder.js";
 import type { Handle } from "./handle.js";
-import type { Argument, Block, ScopeKind, Value, Variable } from "./nodes.js";
+import { type Argument, type Block, isValue, type ScopeKind, type Value, type Variable } from "./nodes.js";
 import { Repeats } from "./repeats.js";
 import { differenceOf } from "./same-statements.js";
 
@@ -40,8 +40,8 @@ export interface BodyHead {
   /** For an arm of a branch: which one, and whether all further conditions lead to it. */
   readonly arm?: number;
   readonly isLast?: boolean;
-  /** For a constexpr branch, the condition that holds inside, as canonical text. */
-  readonly condition?: string | undefined;
+  /** For a constexpr branch, the conditions that hold inside, as canonical texts. */
+  readonly conditions?: readonly string[] | undefined;
 }
 
 /** Runs the author's code of a body once, yielding to it where a loop does. */
@@ -67,6 +67,8 @@ interface Again {
   readonly known: Body;
   readonly round: Round;
   readonly repeats: Repeats;
+  /** What bodies that are left as they were give: what was recorded, though it may be made again outside of them. */
+  readonly given: Set<Value | Variable>;
   /** The position of the next body among the inner ones of `known`. */
   next: number;
   /** The helper function that was entered last: calls of one function in a row enter it once. */
@@ -102,9 +104,11 @@ export function* enterBody(recorder: Builder, head: BodyHead, once: Once): Gener
   const outer = recorder.entry;
   if (outer?.again) {
     const known = nextOf(outer.again, head);
-    const isEntered = head.arm === undefined ? outer.again.round.loops : outer.again.round.arm(head.arm);
-    if (isEntered) return yield* enter(recorder, head, once, againAt(known, outer.again.round, outer.again.repeats));
+    const { round, given } = outer.again;
+    const isEntered = head.arm === undefined ? round.loops : round.arm(head.arm);
+    if (isEntered) return yield* enter(recorder, head, once, againAt(known, outer.again));
     recorder.texts = known.texts[1];
+    for (const each of [...known.block.yields.filter(isValue), ...known.states]) if (each) given.add(each);
     return known;
   }
   const body = yield* enter(recorder, head, once);
@@ -159,17 +163,18 @@ function finish<T>(body: Generator<Handle, T>): T {
   return given.value;
 }
 
-function againAt(known: Body, round: Round, repeats: Repeats): Again {
-  return { known, round, repeats, next: 0, helper: undefined };
+function againAt(known: Body, { round, repeats, given }: Pick<Again, "round" | "repeats" | "given">): Again {
+  return { known, round, repeats, given, next: 0, helper: undefined };
 }
 
 /** Enters a recorded body and fails if its statements differ. */
 function* enterAgain(recorder: Builder, known: Body, round: Round, once: Once): Generator<Handle, void> {
   const forget = recorder.mark();
   recorder.texts = known.texts[0];
-  const second = yield* enter(recorder, known.head, once, againAt(known, round, new Repeats()));
+  const given = new Set<Value | Variable>();
+  const second = yield* enter(recorder, known.head, once, againAt(known, { round, repeats: new Repeats(), given }));
   forget();
-  const different = differenceOf(known, second);
+  const different = differenceOf(known, second, given);
   if (!different) return;
   const { what, at } = known.head;
   const said = different.at ? changedState.differs(what) : changedState.results(what);
@@ -181,7 +186,7 @@ function* enter(recorder: Builder, head: BodyHead, once: Once, again?: Again): G
   const entry: Entry = { head, inner: [], callsHelpers: false, again };
   const before = recorder.texts;
   recorder.entry = entry;
-  recorder.open(head.what, head.at, head.kind, head.condition);
+  recorder.open(head.what, head.at, head.kind, head.conditions);
   const depth = recorder.depth;
   const { params = [], yields, form, states = [] } = yield* once();
   if (recorder.depth !== depth) fail(earlyExit.leftInside(), head.at);

@@ -29,8 +29,8 @@ export interface Scope {
   readonly kind: ScopeKind;
   /** The block's name in messages: `the loop`, `this branch`. */
   readonly what: string;
-  /** For a constexpr branch, the condition that holds inside, as canonical text. */
-  readonly condition?: string | undefined;
+  /** For a constexpr branch, the conditions that hold inside, as canonical texts. */
+  readonly conditions?: readonly string[] | undefined;
   readonly at: Location | undefined;
   closed: boolean;
 }

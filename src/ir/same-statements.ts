@@ -21,9 +21,16 @@ interface Entered {
   readonly block: Block;
 }
 
-/** The place of the first statement that differs, none for what the body returns; undefined if all are the same. */
-export function differenceOf(known: Entered, again: Entered): { readonly at: Location | undefined } | undefined {
-  const compared = new Comparison();
+/**
+ * The place of the first statement that differs, none for what the body returns; undefined if all are the same. `given`
+ * is what bodies inside it gave that were not entered again.
+ */
+export function differenceOf(
+  known: Entered,
+  again: Entered,
+  given: ReadonlySet<Made> = new Set(),
+): { readonly at: Location | undefined } | undefined {
+  const compared = new Comparison(given);
   if (!compared.makes(known.params, again.params) || !compared.block(known.block, again.block)) {
     return { at: compared.at };
   }
@@ -71,6 +78,11 @@ class Comparison {
   };
   /** The statement that is compared. */
   at: Location | undefined;
+  readonly #given: ReadonlySet<Made>;
+
+  constructor(given: ReadonlySet<Made>) {
+    this.#given = given;
+  }
 
   /** From now on, what was made again stands for what was recorded. */
   settle(): void {
@@ -162,7 +174,7 @@ class Comparison {
 
   /** What the body made must be made again: a recorded value that JavaScript kept is another one. */
   #same(a: Made, b: Made): boolean {
-    return this.#recorded.get(b) === a || (a === b && !this.#again.has(a));
+    return this.#recorded.get(b) === a || (a === b && (!this.#again.has(a) || this.#given.has(b)));
   }
 
   #arguments(a: Arguments, b: Arguments): boolean {

@@ -62,6 +62,23 @@ describe("what is recorded", () => {
     expect(text.match(/int32\[.*\] = arange/g)).toEqual(["int32[index@1 * 2] = arange", "int32[index@2 * 2] = arange"]);
   });
 
+  test("what an arm makes is there wherever conditions say that the arm runs", () => {
+    const text = statementsOf(({ x, y, FLAG, BLOCK }) => {
+      const isLarge = BLOCK.gt(16);
+      const [one, two] = tl.when(FLAG, () => {
+        const inner = tl.when(isLarge, () => tl.mut(tl.load(x.at(1)))).value;
+        const plain = tl.when(isLarge, () => tl.load(x.at(2))).value;
+        return [inner, plain] as const;
+      }).value;
+      tl.when(FLAG.and(isLarge), () => {
+        one.value = one.value.add(two);
+      });
+      tl.when(FLAG.not().or(BLOCK.gt(16).not()).not(), () => tl.store(y.at(0), one.value));
+    });
+    expect(text).toContain("if %");
+    expect(text.match(/store .*/g)).toHaveLength(1);
+  });
+
   test("what an arm of a constexpr condition makes is there in later arms of it", () => {
     expect(
       statementsOf(({ x, y, FLAG, BLOCK }) => {
@@ -202,6 +219,20 @@ describe("what is refused", () => {
         const scale = tl.when(FLAG, () => tl.load(x.at(0)));
         tl.when(FLAG.not(), () => tl.store(y.at(tl.arange(0, BLOCK)), scale.value));
       },
+    ],
+    [
+      "a value of an arm whose condition says more",
+      "scope-escape: this value was made inside this branch and does not exist outside it; hold it in tl.mut(…) made before this branch and write its .value inside",
+      ({ x, y, FLAG, BLOCK }) => {
+        const scale = tl.when(FLAG.and(BLOCK.gt(16)), () => tl.load(x.at(0)));
+        tl.when(FLAG, () => tl.store(y.at(tl.arange(0, BLOCK)), scale.value));
+      },
+    ],
+    [
+      "what an arm inside gives for all arms",
+      "scope-escape: this value was made inside this branch and does not exist outside it; hold it in tl.mut(…) made before this branch and write its .value inside",
+      ({ x, FLAG, BLOCK }) =>
+        void tl.when(FLAG, () => tl.when(BLOCK.gt(16), () => tl.load(x.at(0))).value).otherwise(() => tl.load(x.at(1))),
     ],
     [
       "a value of an arm that the program decides",

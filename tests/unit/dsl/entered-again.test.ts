@@ -328,6 +328,15 @@ describe("what the build accepts", () => {
     `);
   });
 
+  test("a value from outside that an arm gives", () => {
+    const text = statementsOf(({ s, FLAG }) => {
+      const outer = s.mul(2);
+      const [same] = tl.when(FLAG.not(), () => [outer] as const).value;
+      mut(tl.when(FLAG, () => s).otherwise(() => same));
+    });
+    expect(text).toContain("yield %0");
+  });
+
   test("indices of unrolled loops in arms that are left out", () => {
     const turns = (s: any) => {
       for (const i of tl.staticRange(4)) mut(s.add(i));

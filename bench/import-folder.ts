@@ -1,6 +1,7 @@
 /**
  * Imports every Triton kernel of a folder of Python files and prints how many are equal, and why others are not, the most
- * frequent reason first: `npm run import:folder -- FOLDER [--part 2/8] [--out OUT]`. Nothing is fetched.
+ * frequent reason first: `npm run import:folder -- FOLDER [--part 2/8] [--kernel NAME]… [--out OUT]`.
+ * Nothing is fetched.
  *
  * A file `NAME.types` beside `NAME.py` has a line for each kernel, its name and what `--types` takes. A file
  * `NAME.call.py` launches the kernels, with launches noted; without either, the file is run as its own driver. A part,
@@ -18,7 +19,11 @@ import { Worker } from "../src/runtime/python/worker.js";
 
 const READ_MS = 60_000;
 const { values: given, positionals } = parseArgs({
-  options: { part: { type: "string", default: "1/1" }, out: { type: "string" } },
+  options: {
+    part: { type: "string", default: "1/1" },
+    kernel: { type: "string", multiple: true, default: [] },
+    out: { type: "string" },
+  },
   allowPositionals: true,
 });
 const [folder] = positionals;
@@ -45,10 +50,11 @@ function requestsOf(file: string): readonly ImportRequest[] {
       .filter((line) => line !== "")
       .map((line) => {
         const [name = "", text = ""] = line.split(/ (.*)/s);
-        return { type: "import", file, kernels: [name], types: parseTypes(text) };
-      });
+        return { type: "import" as const, file, kernels: [name], types: parseTypes(text) };
+      })
+      .filter(({ kernels: [name] }) => given.kernel.length === 0 || given.kernel.includes(name!));
   const driver = file.replace(/\.py$/, ".call.py");
-  return [{ type: "import", file, kernels: [], call: existsSync(driver) ? driver : file }];
+  return [{ type: "import", file, kernels: given.kernel, call: existsSync(driver) ? driver : file }];
 }
 
 /** Untouched, and else with every condition that Triton knows decided as in the first call. */

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 USE = re.compile(r"%[\w.$-]+(?:#\d+)?")
-RESULTS = re.compile(r"(%[\w.$-]+)(?::(\d+))? = ")
+# One name for all results of an operation, `%0:2`, or a name for each, `%left, %right`.
+RESULTS = re.compile(r"((?:%[\w.$-]+, )*%[\w.$-]+)(?::(\d+))? = ")
 FUNCTION = re.compile(r"tt\.func (public|private) @([\w.$\"-]+)\(")
 LOOP = re.compile(r"scf\.for (unsigned )?(%\S+) = (%\S+) to (%\S+) step (%\S+) (?:iter_args\((.*?)\) -> )?")
 PAIR = re.compile(r"(%[\w.$-]+) = (%[\w.$-]+(?:#\d+)?)")
@@ -122,13 +123,14 @@ class _Reader:
         return _Block(effects, given, at)
 
     def _define(self, found: re.Match[str], results: list[Node], environment: Environment) -> None:
-        name, count = found.group(1), found.group(2)
-        if count is None:
-            environment[name] = results[0]
+        names, count = found.group(1).split(", "), found.group(2)
+        if count is not None:
+            names = [f"{names[0]}#{i}" for i in range(int(count))]
+        if len(names) == 1 and count is None:
+            environment[names[0]] = results[0]
             return
-        for i in range(int(count)):
-            each = results[i] if i < len(results) else self._nodes.node(f"result {i}", results[0])
-            environment[f"{name}#{i}"] = each
+        for i, name in enumerate(names):
+            environment[name] = results[i] if i < len(results) else self._nodes.node(f"result {i}", results[0])
 
     def _label(self, line: str, environment: Environment, effects: list[Node]) -> None:
         """A block that is jumped to."""

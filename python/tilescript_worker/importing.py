@@ -18,6 +18,7 @@ from .dataflow import difference
 from .descendants import none_left
 from .host import first_config, launch_of, tuning_of
 from .modules import import_file
+from .other_constants import observe_others
 from .protocol import RequestError
 from .ttir import Argument, Observed, ttir
 from .typed_tree import Trees
@@ -154,7 +155,7 @@ def _read(name: str, kernel: JITFunction, signatures: list[dict[str, Argument]])
     if not compiled:
         return {**_head(name, kernel), "refused": refused}
     observed.call = -1
-    _observe_flags(kernel, compiled[0][0], observed)
+    observe_others(kernel, compiled[0][0], observed)
     trees = Trees(observed)
     functions = trees.of(kernel)
     calls = [
@@ -162,17 +163,6 @@ def _read(name: str, kernel: JITFunction, signatures: list[dict[str, Argument]])
         for signature, text in compiled
     ]
     return {**_head(name, kernel), "functions": functions, "calls": calls}
-
-
-def _observe_flags(kernel: JITFunction, signature: dict[str, Argument], observed: Observed) -> None:
-    """Compiles with each flag turned over too: for the types of what the given flags leave out."""
-    for name, given in signature.items():
-        if given.kind == "constant" and isinstance(given.value, bool):
-            try:
-                ttir(kernel, {**signature, name: Argument("constant", value=not given.value)}, observed)
-            except Exception:
-                # Not every combination of flags is a kernel.
-                continue
 
 
 def _given(param: Any, types: dict[str, Any], tuned: dict[str, Any], module: ModuleType) -> Argument:

@@ -76,15 +76,32 @@ def ttir(function: Any, signature: Mapping[str, Argument], observed: Observed | 
     """
     backend = make_backend(TARGET)
     options = backend.parse_options({})
-    source = ASTSource(function, {name: argument.type for name, argument in signature.items()}, constants(signature))
     context = ir.context()
+    module = _generated(function, signature, observed, backend, context)
+    metadata = {"num_warps": options.num_warps, "num_ctas": 1, "target": TARGET, "shared": 0}
+    return backend.make_ttir(module, metadata, options, 90).str_nodebug()
+
+
+def observe(function: Any, signature: Mapping[str, Argument], observed: Observed) -> None:
+    """Notes the types of what Triton compiles, up to where it refuses the kernel."""
+    try:
+        _generated(function, signature, observed, make_backend(TARGET), ir.context())
+    except Exception:
+        # Not every combination of constants is a kernel.
+        return
+
+
+def _generated(
+    function: Any, signature: Mapping[str, Argument], observed: Observed | None, backend: Any, context: Any
+) -> Any:
+    """What Triton's front end makes of a kernel."""
+    options = backend.parse_options({})
+    source = ASTSource(function, {name: argument.type for name, argument in signature.items()}, constants(signature))
     ir.load_dialects(context)
     backend.load_dialects(context)
     codegen = backend.get_codegen_implementation(options)
     with _watched(observed):
-        module = source.make_ir(TARGET, options, codegen, backend.get_module_map(), context)
-    metadata = {"num_warps": options.num_warps, "num_ctas": 1, "target": TARGET, "shared": 0}
-    return backend.make_ttir(module, metadata, options, 90).str_nodebug()
+        return source.make_ir(TARGET, options, codegen, backend.get_module_map(), context)
 
 
 def constants(signature: Mapping[str, Argument]) -> dict[Any, Any]:

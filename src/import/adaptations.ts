@@ -3,6 +3,7 @@
  * own, and has no word for what changes nothing. Which rule concerns an op follows from its record.
  */
 import type { Op } from "../ir/op.js";
+import { rootOf } from "./absent.js";
 import type { Context } from "./context.js";
 import type { Bound, GivenArguments } from "./op-calls.js";
 import type { Call } from "./tree.js";
@@ -40,12 +41,14 @@ const masked: Adaptation = ({ options }) => {
 };
 
 /** A value as the memory behind an address has it. */
-function stored(value: Bound, address: Bound, { kernel }: Context): Bound {
-  const [to, is] = [elementOf(address.from), elementOf(value.from)];
+function stored(value: Bound, address: Bound, { kernel, scope }: Context): Bound {
+  const root = address.from && rootOf(address.from);
+  const parameter = root?.kind === "Name" && scope.isKernel ? kernel.elementOf(root.id) : undefined;
+  const [to, is] = [elementOf(address.from) ?? parameter, elementOf(value.from)];
   if (value.value.kind === "truth") return replaced(value, number(Number(value.value.value), false));
-  return to !== undefined && is !== undefined && to !== is
-    ? replaced(value, cast(value.value, kernel.dtype(to)))
-    : value;
+  // Code that no call reaches has no types.
+  const isOther = is === undefined ? value.from?.types.length === 0 && value.value.kind === "traced" : to !== is;
+  return to !== undefined && isOther ? replaced(value, cast(value.value, kernel.dtype(to))) : value;
 }
 
 /** What is written or compared has the dtype that the pointer has. */
@@ -72,11 +75,11 @@ const chosen: Adaptation = ({ operands }, node, { kernel }) => {
   const made = elementOf(node);
   const isNumber = ({ value }: Bound): boolean => value.kind === "number" || value.kind === "truth";
   if (made === undefined) return;
-  const to = kernel.dtype(made);
-  if (isNumber(x) && isNumber(y)) operands[1] = replaced(x, cast(x.value, to));
+  const converted = (side: Bound): Bound => replaced(side, cast(side.value, kernel.dtype(made)));
+  if (isNumber(x) && isNumber(y)) operands[1] = converted(x);
   for (const [i, side] of [x, y].entries()) {
     const element = elementOf(side.from);
-    if (side.value.kind === "truth") operands[i + 1] = replaced(side, cast(side.value, to));
+    if (side.value.kind === "truth") operands[i + 1] = converted(side);
     // A number among integers, of which Triton makes floats.
     else if (
       side.value.kind !== "number" &&
@@ -84,7 +87,7 @@ const chosen: Adaptation = ({ operands }, node, { kernel }) => {
       element !== made &&
       constantKind(side.from) === undefined
     )
-      operands[i + 1] = replaced(side, cast(side.value, to));
+      operands[i + 1] = converted(side);
   }
 };
 

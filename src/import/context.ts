@@ -7,8 +7,12 @@ export interface KernelContext {
   readonly optional: ReadonlySet<string>;
   /** Whether conditions that Triton knows are decided as in the first call. */
   readonly decides: boolean;
+  /** Whether what follows a branch may be written for each arm. */
+  readonly tails: boolean;
   /** An element type as the file writes it: `tl.float16`, or the name of a dtype variable. */
   dtype(element: string): string;
+  /** The element type of what calls pass for a parameter of the kernel. */
+  elementOf(parameter: string): string | undefined;
   /** Says what a person must look at. */
   todo(text: string, line: number): void;
   /** The name of the helper function of this number, written for these arguments, and the arguments of the call. */

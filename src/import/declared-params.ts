@@ -5,7 +5,7 @@ import type { FunctionScope } from "./function-scope.js";
 import { callback, type HostNames } from "./host-text.js";
 import { reads, writes } from "./liveness.js";
 import type { GivenArgument, KernelTree, ParameterTree } from "./tree.js";
-import { dtypeName, elementText, knownValue, NONE, NotImported, traced, type Value } from "./value.js";
+import { dtypeName, elementText, knownValue, NONE, NotImported, type Value } from "./value.js";
 
 type Kind = "pointer" | "scalar" | "size" | "int" | "bool" | "float" | "string" | "dtype";
 
@@ -44,7 +44,7 @@ export interface Declaring {
 
 export interface Declarations {
   readonly params: readonly DeclaredParam[];
-  /** Constants that the user asked to fix, by their Python names. */
+  /** Constants that are fixed to what the calls give, by their Python names. */
   readonly fixed: readonly string[];
   /** Pointers that a call may leave out, by what the body calls them. */
   readonly optional: ReadonlySet<string>;
@@ -75,13 +75,14 @@ export function declaredParams(declaring: Declaring): Declarations {
     const isOptional = present.length < given.length || (first.kind === "pointer" && compared.has(param.name));
     const described = describe(param, first, present, isOptional, declaring);
     if (!described) {
+      fixed.push(param.name);
       scope.bind(param.name, known ?? NONE);
       constants.set(param.name, known ?? NONE);
       return [];
     }
     const { name, local } = parameterNames(param.name, first.kind === "pointer", declaring);
     if (isOptional && first.kind === "pointer") optional.add(local);
-    scope.bind(param.name, isDType ? { kind: "dtype", text: local } : traced(local));
+    scope.bind(param.name, isDType ? { kind: "dtype", text: local } : handle(local, first));
     const values = [...new Set(present.flatMap(valueText))];
     return [{ python: param.name, name, local, ...described, others: values.slice(1) }];
   });
@@ -173,6 +174,11 @@ function describe(
       todo(`${param.name} is fixed to its value in the traced calls`, 1);
       return undefined;
   }
+}
+
+function handle(text: string, given: GivenArgument): Value {
+  if (given.kind !== "constant") return { kind: "traced", text, of: given.kind };
+  return { kind: "traced", text, isConstant: true, ...(given.value.what === "constant" && { of: given.value.of }) };
 }
 
 const isNone = (given: GivenArgument): boolean =>

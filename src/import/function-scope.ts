@@ -8,7 +8,7 @@ export interface Variable {
   readonly value: Value;
   readonly isState: boolean;
   /** The condition, known to Triton, under which it exists; undefined if it does anyway. */
-  readonly under?: string;
+  readonly under?: Value;
 }
 
 type Names = ReadonlySet<string>;
@@ -18,8 +18,12 @@ export class FunctionScope {
   readonly lines: string[] = [];
   /** Loops that are open. */
   loops = 0;
+  /** How many blocks are open where the statements of the function itself stand. */
+  home = 0;
   /** Variables of enclosing blocks that this block must write, since a loop or a branch hands them on. */
   linked: Names = NO_NAMES;
+  /** Names that the open block must give to what follows it. */
+  given: Names = NO_NAMES;
   #variables: Map<string, Variable> = new Map();
   readonly #taken: Set<string>[];
   #lastLine: number;
@@ -42,8 +46,14 @@ export class FunctionScope {
     return variable?.isState ? traced(`${variable.value.text}.value`) : variable?.value;
   }
 
-  bind(name: string, value: Value, isState = false, under?: string): void {
-    this.#variables.set(name, { value, isState, ...(under !== undefined && { under }) });
+  bind(name: string, value: Value, isState = false, under?: Value): void {
+    this.#variables.set(name, { value, isState, ...(under && { under }) });
+  }
+
+  /** Makes a variable what it was. */
+  restore(name: string, variable: Variable | undefined): void {
+    if (variable) this.#variables.set(name, variable);
+    else this.#variables.delete(name);
   }
 
   /** How many blocks are open. */
@@ -68,7 +78,8 @@ export class FunctionScope {
 
   /** Writes a block of its own: its variables end with it. Gives what `body` gives. */
   block<T>(linked: Names, body: () => T): T {
-    const [variables, before] = [this.#variables, this.linked];
+    const [variables, before, given] = [this.#variables, this.linked, this.given];
+    this.given = NO_NAMES;
     this.#variables = new Map(variables);
     this.#taken.push(new Set());
     this.linked = linked;
@@ -78,6 +89,7 @@ export class FunctionScope {
       this.#variables = variables;
       this.#taken.pop();
       this.linked = before;
+      this.given = given;
     }
   }
 

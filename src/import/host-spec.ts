@@ -1,7 +1,7 @@
 /** The parts of a spec that say how a kernel is launched: grid, configs, heuristics. */
 import type { DeclaredParam } from "./declared-params.js";
 import { callback, fixedValue, type HostNames } from "./host-text.js";
-import type { KernelTree, LaunchOptionValues, Tuning } from "./tree.js";
+import type { HostTree, KernelTree, LaunchOptionValues, Tuning } from "./tree.js";
 
 const todo = (text: string): string => `// TODO(import): ${text}`;
 const object = (entries: readonly string[]): string => `{ ${entries.join(", ")} }`;
@@ -51,10 +51,14 @@ interface Heuristic {
   readonly text?: string;
 }
 
+const namesOf = (tree: HostTree): readonly string[] =>
+  "param" in tree ? [tree.param] : "of" in tree ? tree.of.flatMap(namesOf) : [];
+
 function heuristicsOf(params: readonly DeclaredParam[], tuning: Tuning, names: HostNames): readonly Heuristic[] {
   return params.flatMap(({ python, name, kind }) => {
     const tree = tuning.heuristics[python];
-    if (!tree) return [];
+    // What a heuristic computes from its own constant is what callers pass.
+    if (!tree || (!("text" in tree) && namesOf(tree).includes(python))) return [];
     const isComputed = kind === "size" || kind === "int" || kind === "bool";
     const text = "text" in tree || !isComputed ? undefined : callback([tree], names, ([each]) => each!);
     const isFixed = !("text" in tree) && fixedValue(tree, names) !== undefined;

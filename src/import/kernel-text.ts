@@ -8,9 +8,10 @@ import { type DeclaredParam, declaredParams } from "./declared-params.js";
 import { FunctionScope } from "./function-scope.js";
 import { hostLines } from "./host-spec.js";
 import type { HostNames } from "./host-text.js";
+import { reads } from "./liveness.js";
 import { statements } from "./translate-statements.js";
 import type { FunctionTree, KernelTree, Known, ParameterTree } from "./tree.js";
-import { knownValue, NONE, NotImported, traced, type Value } from "./value.js";
+import { dtypeName, elementText, knownValue, NONE, NotImported, traced, type Value } from "./value.js";
 
 /** What a person must look at, with the line of the Python file. */
 export interface Todo {
@@ -38,6 +39,10 @@ export interface TextOptions {
   readonly fixedDTypes?: boolean;
   /** No constant is computed at a launch: each has the value of the first call. */
   readonly pinned?: boolean;
+  /** Code that the calls do not reach has no types: those of other constants may contradict them. */
+  readonly reachedOnly?: boolean;
+  /** What follows a branch is written for each arm where arms give a name another dtype or shape. */
+  readonly tails?: boolean;
 }
 
 /** @throws NotImported with the reason and the line of the file. */
@@ -77,6 +82,16 @@ class KernelWriter implements KernelContext {
 
   get decides(): boolean {
     return this.#options.decides === true;
+  }
+
+  get tails(): boolean {
+    return this.#options.tails === true;
+  }
+
+  elementOf(parameter: string): string | undefined {
+    const given = this.#tree.signatures.map((signature) => signature[parameter]);
+    const dtypes = given.flatMap((each) => (each && each.kind !== "constant" ? [dtypeName(each.dtype)] : []));
+    return dtypes.length > 0 ? elementText(dtypes) : undefined;
   }
 
   todo(text: string, line: number): void {
@@ -121,6 +136,7 @@ class KernelWriter implements KernelContext {
     this.#body(scope);
     const kept = params.filter((param) => isNeeded(param, scope));
     const left = new Set(params.filter((param) => !kept.includes(param)).map(({ python }) => python));
+    const asked = reads({ body: this.#kernel.body });
     const known: HostNames = (python) => (left.has(python) ? undefined : names(python));
     const imported = [...this.#imports].sort().join(", ");
     const lines = [
@@ -147,7 +163,7 @@ class KernelWriter implements KernelContext {
       name: kernelName,
       parameters: Object.fromEntries(kept.map((param) => [param.python, param.name])),
       todos: this.#todos,
-      fixed: [...fixed, ...left],
+      fixed: [...fixed, ...[...left].filter((name) => asked.has(name))],
     };
   }
 
@@ -212,7 +228,8 @@ function docComment(doc: string | undefined): string {
 
 /** TileScript takes a flag that nothing uses for one that JavaScript decided. */
 const isNeeded = ({ local, kind }: DeclaredParam, { lines }: FunctionScope): boolean =>
-  (kind !== "bool" && kind !== "string") || lines.some((line) => new RegExp(`\\b${local}\\b`).test(line));
+  (kind !== "bool" && kind !== "string") ||
+  lines.some((line) => !line.startsWith("//") && new RegExp(`\\b${local}\\b`).test(line));
 
 const isTraced = (value: Value): boolean =>
   value.kind === "traced" || (value.kind === "list" && value.items.some(isTraced));
@@ -223,7 +240,7 @@ const shapeOf = (value: Value): string =>
 function formal(name: string, value: Value, scope: FunctionScope): readonly [string, Value] {
   if (value.kind !== "list") {
     const text = scope.fresh(name);
-    return [text, traced(text)];
+    return [text, value.kind === "traced" ? { ...value, text } : traced(text)];
   }
   const parts = value.items.map((item, i) => formal(`${name}_${i}`, item, scope));
   return [

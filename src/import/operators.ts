@@ -6,6 +6,7 @@ import {
   constantKind,
   constantOf,
   elementOf,
+  isConstant,
   isIntElement,
   kindOf,
   list,
@@ -13,6 +14,7 @@ import {
   number,
   string,
   traced,
+  type Traced,
   truth,
   type Value,
 } from "./value.js";
@@ -64,7 +66,7 @@ export function binary(op: string, left: Side, right: Side, at: Expression, cont
       throw new NotImported(`an operator on ${side.kind === "none" ? "None" : `a ${side.kind}`}`, at);
   const method = METHODS[op];
   if (!method) throw new NotImported(`the operator ${op}, which TileScript has not for tiles`, at);
-  return kindOf(left.from) === "pointer" || kindOf(right.from) === "pointer"
+  return isPointer(left) || isPointer(right)
     ? pointer(method, left, right, at)
     : arithmetic(method, left, right, at, context);
 }
@@ -87,19 +89,24 @@ function folded(op: string, a: Value, b: Value): Value | undefined {
 export const hasMethods = ({ kind }: Value): boolean => kind === "traced";
 
 /** `a.add(b)`, or `tl.add(1, b)`. */
-export function apply(method: string, a: Value, b: Value): Value {
-  return traced(hasMethods(a) ? `${a.text}.${method}(${b.text})` : `tl.${method}(${a.text}, ${b.text})`);
+export function apply(method: string, a: Value, b: Value): Traced {
+  const text = hasMethods(a) ? `${a.text}.${method}(${b.text})` : `tl.${method}(${a.text}, ${b.text})`;
+  return { kind: "traced", text, ...(isConstant(a) && isConstant(b) && { isConstant: true }) };
 }
 
 function pointer(method: string, left: Side, right: Side, at: { readonly line: number }): Value {
-  const isSwapped = kindOf(left.from) !== "pointer";
+  const isSwapped = !isPointer(left);
   if (method !== "add" && (method !== "sub" || isSwapped))
     throw new NotImported(`${method} of pointers, which TileScript has not`, at);
   const [base, offset] = isSwapped ? [right, left] : [left, right];
-  if (kindOf(offset.from) === "pointer") throw new NotImported("the difference of pointers", at);
+  if (isPointer(offset)) throw new NotImported("the difference of pointers", at);
   const moved = elementOf(offset.from) === "int1" ? cast(offset.value, "tl.int32") : offset.value;
-  return apply(method, base.value, moved);
+  return { ...apply(method, base.value, moved), of: "pointer" };
 }
+
+/** In code that no call reaches, what starts from a pointer among the parameters. */
+const isPointer = ({ value, from }: Side): boolean =>
+  kindOf(from) === "pointer" || (from?.types.length === 0 && value.kind === "traced" && value.of === "pointer");
 
 const NUMERIC = new Set(["add", "sub", "mul", "div", "mod"]);
 
@@ -109,12 +116,12 @@ function arithmetic(method: string, left: Side, right: Side, at: Expression, { k
   const [x, y] = [elementOf(left.from), elementOf(right.from)];
   const made = elementOf(at);
   if (NUMERIC.has(method) && made !== undefined) {
-    const to = kernel.dtype(made);
-    if (x === "int1" && made !== "int1") a = cast(a, to);
-    if (y === "int1" && made !== "int1") b = cast(b, to);
+    const converted = (value: Value): Value => cast(value, kernel.dtype(made));
+    if (x === "int1" && made !== "int1") a = converted(a);
+    if (y === "int1" && made !== "int1") b = converted(b);
     if (x === "int1" && y === "int1" && made === "int1") return apply(method === "mul" ? "and" : "xor", a, b);
-    if (x !== undefined && isIntElement(x) && isFloatConstant(right)) a = cast(a, to);
-    else if (y !== undefined && isIntElement(y) && isFloatConstant(left)) b = cast(b, to);
+    if (x !== undefined && isIntElement(x) && isFloatConstant(right)) a = converted(a);
+    else if (y !== undefined && isIntElement(y) && isFloatConstant(left)) b = converted(b);
   }
   if ((method === "and" || method === "or") && (a.kind === "truth" || b.kind === "truth")) {
     const [known, other] = a.kind === "truth" ? [a, b] : [b, a];
@@ -170,5 +177,14 @@ function comparison(method: string, x: number | string | null, y: number | strin
 /** The opposite of a condition. */
 export function negated(value: Value): Value {
   if (value.kind === "truth") return truth(!value.value);
-  return value.text.endsWith(".not()") ? traced(value.text.slice(0, -".not()".length)) : traced(`${value.text}.not()`);
+  const { text } = value;
+  return traced(text.endsWith(".not()") ? text.slice(0, -".not()".length) : `${text}.not()`, isConstant(value));
 }
+
+/** One condition and another. */
+export const both = (x: Value, y: Value): Value =>
+  x.kind === "truth" ? (x.value ? y : x) : y.kind === "truth" ? (y.value ? x : y) : apply("and", x, y);
+
+/** One condition or another. */
+export const either = (x: Value, y: Value): Value =>
+  x.kind === "truth" ? (x.value ? x : y) : y.kind === "truth" ? (y.value ? y : x) : apply("or", x, y);

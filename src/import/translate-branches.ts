@@ -1,54 +1,33 @@
 /** Python's `if` as `tl.when`: arms change state, or give the values that what follows uses. */
+import { type Arm, type Arms, armsOf, conditionsOf, opening } from "./arms.js";
 import type { Context } from "./context.js";
-import { condition } from "./translate-expressions.js";
 import { childrenOf, liveBefore, reads, writes } from "./liveness.js";
-import { negated } from "./operators.js";
+import { both, either, negated } from "./operators.js";
 import { makeState, statements } from "./translate-statements.js";
+import { followsInEachArm, writeTail } from "./translate-tails.js";
 import type { If, Statement } from "./tree.js";
-import { cast, constantKind, list, NotImported, traced, type Value } from "./value.js";
+import { cast, list, NotImported, traced, truth, type Value } from "./value.js";
 
 type Names = ReadonlySet<string>;
-
-interface Arm {
-  /** Undefined for the last arm, `else`. */
-  readonly asked: Value | undefined;
-  /** What holds in the last arm, if Triton compiles the kernel at all. */
-  readonly holds?: Value;
-  readonly body: readonly Statement[];
-}
 
 /** Gives whether the function has returned on every way, so that `rest` is not written again. */
 export function branch(statement: If, rest: readonly Statement[], after: Names, context: Context): boolean {
   const { scope } = context;
-  const arms = armsOf(statement, context);
+  const { arms, isKnown: isDecided } = armsOf(statement, context);
   const [first] = arms;
   if (!first) return false;
-  if (!first.asked) return statements(first.body, liveBefore(rest, after), context);
+  const live = liveBefore(rest, after);
+  if (!first.asked) return statements(first.body, live, context);
   if (!scope.isKernel && arms.some(({ body }) => returns(body))) return choose(arms, rest, after, context);
-  write(statement, arms, liveBefore(rest, after), context);
+  const names = writes(arms.flatMap(({ body }) => body)).filter((name) => live.has(name));
+  const own = names.filter((name) => !scope.linked.has(name));
+  if (isDecided && followsInEachArm(arms, own, rest, context)) {
+    writeTail(arms, own, rest, after, context, (name) => result(name, statement, context).text);
+    return true;
+  }
+  write(statement, { arms, isKnown: isDecided }, live, context);
   return false;
 }
-
-/** The arms that may run: conditions that are known while the text is written are decided. */
-function armsOf(statement: If, context: Context): readonly Arm[] {
-  const arms: Arm[] = [];
-  for (let node: If | undefined = statement; node;) {
-    const asked = condition(node.test, context);
-    if (asked.kind !== "truth") arms.push({ asked, body: node.body });
-    else if (asked.value) return [...arms, { asked: undefined, body: node.body }];
-    const [only, ...more]: readonly Statement[] = node.orelse;
-    // Triton knows some conditions when it compiles; a chain has one kind.
-    const isChain = only?.kind === "If" && more.length === 0 && isKnown(only) === isKnown(statement);
-    if (isChain) node = only;
-    else {
-      if (node.orelse.length > 0) arms.push({ asked: undefined, body: node.orelse });
-      node = undefined;
-    }
-  }
-  return arms;
-}
-
-const isKnown = ({ test }: If): boolean => constantKind(test) !== undefined;
 
 const returns = (body: readonly Statement[]): boolean =>
   body.some(
@@ -76,37 +55,93 @@ function choose(arms: readonly Arm[], rest: readonly Statement[], after: Names, 
   return true;
 }
 
-const opening = (index: number, asked: Value | undefined, before: string): string =>
-  index === 0
-    ? `${before}tl.when(${asked?.text ?? ""}, () => {`
-    : asked
-      ? `}).elseWhen(${asked.text}, () => {`
-      : "}).otherwise(() => {";
-
-function write(statement: If, open: readonly Arm[], live: Names, context: Context): void {
+function write(statement: If, { arms: open, isKnown: isDecided }: Arms, live: Names, context: Context): void {
   const { scope } = context;
   const used = writes(open.flatMap(({ body }) => body)).filter((name) => live.has(name));
   const isInAll = (name: string): boolean => open.every(({ body }) => writes(body).includes(name));
   const isNew = (name: string): boolean => !scope.variable(name);
   const isChain = open.length > 1;
   // Where Triton knows the conditions and every arm makes what follows needs, the last arm is the one that is left.
-  const arms = isKnown(statement) && isChain && used.some((name) => isNew(name) && isInAll(name)) ? closed(open) : open;
+  const arms = isDecided && isChain && used.some((name) => isNew(name) && isInAll(name)) ? closed(open) : open;
   const isTotal = arms.at(-1)?.asked === undefined;
   const inAll = (name: string): boolean => isTotal && isInAll(name);
   const isHeld = (name: string): boolean => {
     const variable = scope.variable(name);
     if (!variable) return false;
     if (variable.isState) return scope.linked.has(name) || !inAll(name);
+    // What exists under another condition has no value here that an arm may change.
+    if (isDecided && variable.under && !inAll(name)) return false;
     return !inAll(name) && ["traced", "number", "truth"].includes(variable.value.kind);
   };
   const state = used.filter(isHeld);
-  const given = used.filter((name) => !state.includes(name));
-  const partial = isChain ? given.filter((name) => !inAll(name)) : [];
+  // Where the program decides, Triton forgets what only some arms define.
+  const given = used.filter((name) => !state.includes(name) && (isDecided || inAll(name)));
+  const partial = given.filter((name) => !inAll(name) && (isChain || !isNew(name)));
   if (partial.length === 0) return writeArms(statement, arms, live, { state, given }, context);
-  if (!isKnown(statement)) scope.refuse(`${partial[0]!}, which only some arms of a branch define`, statement);
-  const rest = arms.map((arm, i) => apart(statement, arms, i, arm, partial, context));
+  const moved = arms.map((arm) => leading(arm, partial, context));
+  if (partial.some((name) => !isNew(name)) || moved.some((parts) => !parts))
+    return writeEach(statement, arms, live, { state, given }, context);
+  const conditions = conditionsOf(arms);
+  const rest = arms.map((arm, i): Arm => {
+    const { needed, others } = moved[i]!;
+    if (needed.length === 0) return arm;
+    const made = writes(needed);
+    writeArms(statement, [{ asked: conditions[i]!, body: needed }], new Set(), { state: [], given: made }, context);
+    return { ...arm, body: others };
+  });
   if (rest.some(({ body }) => body.length > 0))
     writeArms(statement, rest, live, { state, given: given.filter((name) => !partial.includes(name)) }, context);
+}
+
+/** Writes each arm as a branch of its own, since later arms use what only some of them make. */
+function writeEach(
+  statement: If,
+  arms: readonly Arm[],
+  live: Names,
+  { state, given }: HandedOn,
+  context: Context,
+): void {
+  const { scope } = context;
+  makeState(state, context);
+  const earlierOnes = given.map((name) => [name, scope.variable(name)] as const);
+  const made = new Map(given.map((name) => [name, [] as Made[]]));
+  for (const [i, asked] of conditionsOf(arms).entries()) {
+    for (const [name, variable] of earlierOnes) scope.restore(name, variable);
+    const { body } = arms[i]!;
+    const own = given.filter((name) => writes(body).includes(name));
+    writeArms(statement, [{ asked, body }], live, { state, given: own }, context);
+    for (const name of own) {
+      const { value, under } = scope.variable(name)!;
+      made.get(name)!.push({ text: value.text, under: under ?? asked });
+    }
+  }
+  for (const [name, variable] of earlierOnes) {
+    const parts = made.get(name)!;
+    // Where none of these arms runs, it is what an earlier branch made.
+    const before = variable?.under && { text: variable.value.text, under: variable.under };
+    const earlier = parts.some(({ under }) => under.text === before?.under.text) ? undefined : before;
+    const isOpposite = parts.some(({ under }) => negated(under).text === earlier?.under.text);
+    const isTotal = isOpposite || (parts.length === arms.length && arms.at(-1)?.asked === undefined);
+    joined(name, earlier ? [...parts, earlier] : parts, isTotal, context);
+  }
+}
+
+interface Made {
+  readonly text: string;
+  readonly under: Value;
+}
+
+/** A name that several arms define, each as its own. */
+function joined(name: string, parts: readonly Made[], isTotal: boolean, { scope }: Context): void {
+  const under = parts.map((part) => part.under).reduce(either);
+  if (parts.length === 1) return scope.bind(name, traced(parts[0]!.text), false, under);
+  const chain = parts.map((part, i) => {
+    const [opened, last] = [i === 0 ? "tl.when(" : ".elseWhen(", i === parts.length - 1];
+    return last ? `.otherwise(() => ${part.text})` : `${opened}${part.under.text}, () => ${part.text})`;
+  });
+  const text = scope.fresh(name);
+  scope.emit(`const ${text} = ${isTotal ? chain.join("") : `tl.when(${under.text}, () => ${chain.join("")}).value`};`);
+  scope.bind(name, traced(text), false, isTotal ? undefined : under);
 }
 
 /** A name that an arm gives its last value only to return it would be a second name beside that of the result. */
@@ -148,64 +183,45 @@ function writeArms(
   const isTotal = arms.at(-1)?.asked === undefined;
   makeState(state, context);
   const start = scope.lines.length;
+  // A name may exist under a condition inside of an arm.
+  let inner: readonly (Value | undefined)[] = [];
   for (const [i, { asked, body, holds }] of arms.entries()) {
     scope.emit(opening(i, asked, ""));
     if (holds) scope.emit(`tl.staticAssert(${holds.text});`);
     scope.block(new Set(state), () => {
+      scope.given = new Set(given);
       const from = scope.lines.length;
       const hasReturned = statements(body, new Set([...live, ...given]), context);
+      inner = given.map((name) => scope.variable(name)?.under);
       if (given.length > 0 && !hasReturned)
         scope.emit(`return ${inlined(results(given, statement, context), from, scope)};`);
     });
   }
-  if (given.length > 0 && !isTotal && arms.length > 1)
-    scope.refuse("a name that only some arms of a chain define", statement);
   scope.emit(given.length > 0 && !isTotal ? "}).value;" : "});");
-  define(given, start, isTotal ? undefined : arms[0]!.asked?.text, context);
-}
-
-/** The names of a branch that begins in this line get what it gives; `under` is the condition under which they exist. */
-function define(given: readonly string[], start: number, under: string | undefined, { scope }: Context): void {
   if (given.length === 0) return;
+  // The names of the branch that begins in this line get what it gives.
   const texts = given.map((name) => scope.fresh(name));
   scope.lines[start] = `const ${texts.length === 1 ? texts[0] : `[${texts.join(", ")}]`} = ${scope.lines[start]}`;
-  for (const [i, name] of given.entries()) scope.bind(name, traced(texts[i]!), false, under);
+  for (const [i, name] of given.entries()) {
+    const under = isTotal ? undefined : both(arms[0]!.asked!, inner[i] ?? truth(true));
+    scope.bind(name, traced(texts[i]!), false, under);
+  }
 }
 
-/**
- * Writes what an arm makes for later arms of the same condition as a branch of its own, and gives the arm without that.
- */
-function apart(
-  statement: If,
-  arms: readonly Arm[],
-  index: number,
-  arm: Arm,
-  partial: readonly string[],
-  context: Context,
-): Arm {
-  const { scope } = context;
-  const own = partial.filter((name) => writes(arm.body).includes(name));
-  if (own.length === 0) return arm;
-  const [first] = arms;
-  const asked = index === 0 ? arm.asked : arms.length === 2 && first?.asked ? negated(first.asked) : undefined;
-  if (!asked) return scope.refuse(`${own[0]!}, which only some arms of a chain define`, statement);
-  const [needed, rest] = parted(arm.body, new Set(own));
+/** The plain statements of an arm that make these names and may stand in front of it; undefined if they may not. */
+function leading(
+  { body }: Arm,
+  names: readonly string[],
+  { scope }: Context,
+): { readonly needed: readonly Statement[]; readonly others: readonly Statement[] } | undefined {
+  const own = names.filter((name) => writes(body).includes(name));
+  if (own.length === 0) return { needed: [], others: body };
+  const [needed, others] = parted(body, new Set(own));
   const isPlain = needed.every(
     (each) => each.kind === "Assign" || each.kind === "AnnAssign" || each.kind === "AugAssign",
   );
-  const made = writes(needed);
-  const isWritten = made.find((name) => scope.variable(name)?.isState === true);
-  if (!isPlain || isWritten !== undefined || rest.some(hasEffect))
-    return scope.refuse(`${own[0]!}, which only one arm of a branch defines`, statement);
-  const start = scope.lines.length;
-  scope.emit(opening(0, asked, ""));
-  scope.block(new Set(), () => {
-    statements(needed, new Set(made), context);
-    scope.emit(`return ${results(made, statement, context)};`);
-  });
-  scope.emit("}).value;");
-  define(made, start, asked.text, context);
-  return { ...arm, body: rest };
+  const isState = writes(needed).some((name) => scope.variable(name)?.isState === true);
+  return isPlain && !isState && !others.some(hasEffect) ? { needed, others } : undefined;
 }
 
 /** The statements that lead to these names, and the others. */
@@ -227,18 +243,20 @@ const hasEffect = (statement: Statement): boolean =>
 const isEffect = (node: object): boolean => ("kind" in node && node.kind === "Expr") || childrenOf(node).some(isEffect);
 
 /** What an arm gives for these names. */
-function results(names: readonly string[], statement: If, { scope }: Context): string {
-  const values = names.map((name) => {
-    const value = scope.read(name);
-    if (!value) throw new NotImported(`${name}, which one arm of a branch does not define`, statement);
-    if (value.kind === "number") return cast(value, value.isFloat ? "tl.float32" : "tl.int32");
-    if (value.kind === "truth") return cast(value, "tl.int1");
-    if (value.kind !== "traced")
-      throw new NotImported(
-        `${name}, which is ${value.kind === "none" ? "None" : `a ${value.kind}`} in one arm`,
-        statement,
-      );
-    return value;
-  });
+function results(names: readonly string[], statement: If, context: Context): string {
+  const values = names.map((name) => result(name, statement, context));
   return values.length === 1 ? values[0]!.text : `${list(values).text} as const`;
+}
+
+function result(name: string, statement: If, { scope }: Context): Value {
+  const value = scope.read(name);
+  if (!value) throw new NotImported(`${name}, which one arm of a branch does not define`, statement);
+  if (value.kind === "number") return cast(value, value.isFloat ? "tl.float32" : "tl.int32");
+  if (value.kind === "truth") return cast(value, "tl.int1");
+  if (value.kind !== "traced")
+    throw new NotImported(
+      `${name}, which is ${value.kind === "none" ? "None" : `a ${value.kind}`} in one arm`,
+      statement,
+    );
+  return value;
 }

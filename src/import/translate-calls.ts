@@ -146,7 +146,10 @@ function combined(name: string, node: Call, context: Context): Value | undefined
   let body = own;
   if (f.kind === "helper") {
     const [left, right] = [names("a"), names("b")];
-    const { name: callee } = context.kernel.helper(f.number, [...left, ...right].map(traced));
+    const { name: callee } = context.kernel.helper(
+      f.number,
+      [...left, ...right].map((text) => traced(text)),
+    );
     const pattern = (of: readonly string[]): string => (count === 1 ? of[0]! : `[${of.join(", ")}]`);
     body =
       count === 1

@@ -1,7 +1,8 @@
 /** Python's expressions as TypeScript. */
 import { call } from "./translate-calls.js";
 import type { Context } from "./context.js";
-import { apply, binary, compare, hasMethods, negated } from "./operators.js";
+import { usesAbsent } from "./absent.js";
+import { binary, both, compare, either, hasMethods, negated } from "./operators.js";
 import type { Attribute, Comparison, Expression, Subscript } from "./tree.js";
 import {
   cast,
@@ -10,6 +11,8 @@ import {
   constantOf,
   dtypeValue,
   elementOf,
+  isConstant,
+  isKnown,
   kindOf,
   knownValue,
   list,
@@ -85,18 +88,13 @@ function comparisons(node: Comparison, context: Context): Value {
     }
     return compare(op, left, right, node);
   });
-  return each.reduce((left, right) => both(left, right));
+  return each.reduce(both);
 }
-
-const both = (x: Value, y: Value): Value =>
-  x.kind === "truth" ? (x.value ? y : x) : y.kind === "truth" ? (y.value ? x : y) : apply("and", x, y);
-const either = (x: Value, y: Value): Value =>
-  x.kind === "truth" ? (x.value ? x : y) : y.kind === "truth" ? (y.value ? y : x) : apply("or", x, y);
 
 /** `x is None`. */
 function isAbsent(value: Value, from: Expression, { kernel, scope }: Context): Value {
   if (value.kind === "none") return truth(true);
-  if (kernel.optional.has(value.text)) return traced(`${value.text}.given.not()`);
+  if (kernel.optional.has(value.text)) return traced(`${value.text}.given.not()`, true);
   if (constantKind(from) === "NoneType") return scope.refuse("a value that is None in some calls only", from);
   return truth(false);
 }
@@ -122,12 +120,12 @@ function truthOf(value: Value, node: Expression, context: Context): Value {
     default:
       return context.scope.refuse(`a ${value.kind} as a condition`, node);
   }
-  if (context.kernel.optional.has(value.text)) return traced(`${value.text}.given`);
+  if (context.kernel.optional.has(value.text)) return traced(`${value.text}.given`, true);
   if (kindOf(node) === "pointer") return truth(true);
-  const of = constantKind(node);
-  if (of === "int" || of === "float") return traced(`${value.text}.ne(0)`);
+  const of = constantKind(node) ?? (node.types.length === 0 ? value.of : undefined);
   const element = elementOf(node);
-  return element !== undefined && element !== "int1" ? traced(`${value.text}.ne(0)`) : value;
+  const isNumber = of === "int" || of === "float" || (element !== undefined && element !== "int1");
+  return isNumber ? traced(`${value.text}.ne(0)`, isConstant(value)) : value;
 }
 
 function logical(op: "And" | "Or", nodes: readonly Expression[], context: Context): Value {
@@ -145,18 +143,28 @@ function unary(node: Extract<Expression, { kind: "UnaryOp" }>, context: Context)
     return number(typeof given === "bigint" ? ~given : -given - 1, false);
   }
   if (!hasMethods(value)) return context.scope.refuse(`${node.op} of a ${value.kind}`, node);
-  return traced(`${value.text}.${node.op === "USub" ? "neg" : "not"}()`);
+  return traced(`${value.text}.${node.op === "USub" ? "neg" : "not"}()`, isConstant(value));
 }
 
 /** `x if condition else y` */
 function choice(node: Extract<Expression, { kind: "IfExp" }>, context: Context): Value {
+  const { scope } = context;
   const asked = condition(node.test, context);
   if (asked.kind === "truth") return expression(asked.value ? node.body : node.orelse, context);
+  if (isKnown(asked, node.test))
+    for (const [arm, other, holds] of [
+      [node.body, node.orelse, negated(asked)],
+      [node.orelse, node.body, asked],
+    ] as const)
+      if (usesAbsent([arm], scope)) {
+        scope.emit(`tl.staticAssert(${holds.text}, "what it needs is not given");`);
+        return expression(other, context);
+      }
   const [x, y] = [expression(node.body, context), expression(node.orelse, context)];
-  const isConstant = (value: Value, from: Expression): boolean =>
-    value.kind === "number" || (value.kind === "traced" && constantKind(from) !== undefined);
-  if (constantKind(node.test) !== undefined && isConstant(x, node.body) && isConstant(y, node.orelse))
-    return traced(`tl.choose(${asked.text}, ${x.text}, ${y.text})`);
+  const isNumber = (value: Value, from: Expression): boolean =>
+    value.kind === "number" || (value.kind === "traced" && isKnown(value, from));
+  if (isKnown(asked, node.test) && isNumber(x, node.body) && isNumber(y, node.orelse))
+    return traced(`tl.choose(${asked.text}, ${x.text}, ${y.text})`, true);
   const dtype = elementOf(node.body) ?? elementOf(node.orelse) ?? elementOf(node);
   const arm = (value: Value): string => {
     if (value.kind === "traced") return value.text;
@@ -197,12 +205,13 @@ export function isAboutDType(node: Expression): boolean {
 
 /** `x.dtype`, `x_ptr.dtype.element_ty`: the dtype of the value that it starts from. */
 function dtypeOf(node: Attribute, context: Context): Value {
-  let root: Expression = node;
+  let root: Expression = node.value;
   while (root.kind === "Attribute" && !root.known) root = root.value;
   if (root.known?.what === "dtype") return dtypeValue(root.known.dtype);
   const value = expression(root, context);
   if (value.kind === "dtype") return value;
-  const element = elementOf(root);
+  const parameter = root.kind === "Name" && context.scope.isKernel ? root.id : undefined;
+  const element = elementOf(root) ?? (parameter === undefined ? undefined : context.kernel.elementOf(parameter));
   if (element === undefined) return context.scope.refuse("the dtype of what is no tile", node);
   return { kind: "dtype", text: context.kernel.dtype(element) };
 }

@@ -4,6 +4,7 @@ import { condition, expression } from "./translate-expressions.js";
 import { carried, liveAtHead, writes } from "./liveness.js";
 import { makeState, statements } from "./translate-statements.js";
 import type { Call, Expression, For, While } from "./tree.js";
+import { traced } from "./value.js";
 
 type Names = ReadonlySet<string>;
 
@@ -26,7 +27,7 @@ export function forLoop(statement: For, live: Names, context: Context): void {
   scope.block(new Set(names), () => {
     const index = scope.fresh(target.id);
     scope.emit(`for (const ${index} of ${head}) {`);
-    scope.bind(target.id, { kind: "traced", text: index });
+    scope.bind(target.id, traced(index, name === "staticRange"));
     work(statement, live, context);
     scope.emit("}");
   });
@@ -50,9 +51,8 @@ function work(statement: For | While, live: Names, context: Context): void {
 
 function carriedNames(statement: For | While, live: Names, context: Context): readonly string[] {
   const { scope } = context;
-  const names = carried(statement, live);
-  const lost = names.find((name) => !scope.variable(name));
-  if (lost !== undefined) scope.refuse(`${lost}, which a loop defines and what follows uses`, statement);
+  // What only the loop defines ends with each turn, as in Triton.
+  const names = carried(statement, live).filter((name) => scope.variable(name));
   makeState(names, context);
   return writes(statement.body).filter((name) => names.includes(name));
 }

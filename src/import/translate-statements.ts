@@ -7,7 +7,7 @@ import { isPureCall } from "./op-calls.js";
 import { forLoop, whileLoop } from "./translate-loops.js";
 import { binary } from "./operators.js";
 import type { Augmented, Call, Expression, Statement } from "./tree.js";
-import { cast, constantKind, list, NotImported, traced, type Value } from "./value.js";
+import { cast, constantKind, isKnown, list, NotImported, traced, type Value } from "./value.js";
 
 type Names = ReadonlySet<string>;
 
@@ -61,7 +61,7 @@ function write(statement: Statement, rest: readonly Statement[], after: Names, c
     case "Assert": {
       const asked = condition(statement.test, context);
       if (asked.kind === "truth") return false;
-      const check = constantKind(statement.test) === undefined ? "deviceAssert" : "staticAssert";
+      const check = isKnown(asked, statement.test) ? "staticAssert" : "deviceAssert";
       scope.emit(`tl.${check}(${asked.text});`);
       return false;
     }
@@ -91,7 +91,7 @@ function leave(value: Expression | null, context: Context): boolean {
   const { scope } = context;
   if (scope.isKernel) {
     if (scope.loops > 0) scope.refuse("a return inside of a loop");
-    if (scope.depth > 0) scope.emit("tl.exit();");
+    if (scope.depth > scope.home) scope.emit("tl.exit();");
     return true;
   }
   if (!value) return true;
@@ -204,7 +204,8 @@ function store(name: string, given: Held | Value, rest: readonly Statement[], af
     return;
   }
   if (!isChanged(name, rest, after)) {
-    define(name, value, context);
+    // Triton makes a number of the program of a constant, unless it is annotated.
+    define(name, value.kind === "traced" ? traced(value.text) : value, context);
     return;
   }
   if (strong.kind !== "traced") return define(name, value, context);
@@ -246,7 +247,7 @@ export function makeState(names: readonly string[], context: Context): void {
     const strong = value.kind === "traced" ? value : held(value, undefined).strong;
     const text = scope.fresh(name);
     const made = `tl.mut(${strong.text})`;
-    scope.emit(`const ${text} = ${under === undefined ? made : `tl.when(${under}, () => ${made}).value`};`);
+    scope.emit(`const ${text} = ${under ? `tl.when(${under.text}, () => ${made}).value` : made};`);
     scope.bind(name, traced(text), true, under);
   }
 }

@@ -14,8 +14,13 @@ export type Value =
   | { readonly kind: "helper"; readonly text: string; readonly number: number }
   /** A statement that nothing is left of. */
   | { readonly kind: "nothing"; readonly text: string }
-  /** A handle: a tile, a pointer, a constexpr, or a condition on them. */
-  | { readonly kind: "traced"; readonly text: string };
+  /**
+   * A handle: a tile, a pointer, a constexpr, or a condition on them. Triton knows a constant when it compiles; `of` is
+   * the Python type of a parameter that is one, and else says whether it is a pointer or a scalar.
+   */
+  | { readonly kind: "traced"; readonly text: string; readonly isConstant?: boolean; readonly of?: string };
+
+export type Traced = Extract<Value, { readonly kind: "traced" }>;
 
 /** Why a kernel is not imported. */
 export class NotImported extends Error {
@@ -29,7 +34,17 @@ export class NotImported extends Error {
   }
 }
 
-export const traced = (text: string): Value => ({ kind: "traced", text });
+export const traced = (text: string, isConstant = false): Value => ({
+  kind: "traced",
+  text,
+  ...(isConstant && { isConstant }),
+});
+export const isConstant = (value: Value): boolean =>
+  value.kind === "traced" ? value.isConstant === true : value.kind !== "nothing";
+
+/** Whether Triton knows a value when it compiles: as it said, or, in code that no call reaches, as its parts say. */
+export const isKnown = (value: Value, from: Pick<Expression, "types">): boolean =>
+  from.types.length > 0 ? constantKind(from) !== undefined : isConstant(value);
 export const NONE: Value = { kind: "none", text: "null" };
 export const NOTHING: Value = { kind: "nothing", text: "" };
 export const truth = (value: boolean): Value => ({ kind: "truth", text: String(value), value });

@@ -86,6 +86,17 @@ class DataflowTest(unittest.TestCase):
         self.assertIsNone(difference(left, NAMES, head + constants + two + end.format("%r#1"), NAMES))
         self.assertIsNotNone(difference(left, NAMES, head + constants + two + end.format("%r#0"), NAMES))
 
+    def test_results_with_names_of_their_own(self) -> None:
+        def halves(left: str, right: str) -> str:
+            used = f"%{left}, %{right} = tt.split %both : tensor<8x2xf32> -> tensor<8xf32>\n"
+            used += "%g = arith.subf %l, %r : f32\n"
+            both = "%both = tt.splat %b : f32 -> tensor<8x2xf32>\n"
+            return KERNEL.replace("    %r = scf.if", both + used + "%r2 = scf.if").replace("%arg1, %r ", "%arg1, %g ")
+
+        one = halves("l", "r")
+        self.assertIsNone(difference(one, NAMES, one.replace("%l", "%outLHS").replace("%r ", "%outRHS "), NAMES))
+        self.assertIsNotNone(difference(one, NAMES, halves("r", "l"), NAMES))
+
     def test_changes(self) -> None:
         changes = [
             ("arith.mulf %p, %t", "arith.addf %p, %t"),

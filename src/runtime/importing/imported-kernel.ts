@@ -38,23 +38,41 @@ export async function importKernel(read: ReadKernel, tools: ImportTools): Promis
   const { specialise } = tools;
   const options: TextOptions = specialise ? { specialise, decides: specialise.size === 0 } : {};
   const calls = alike(read.calls, specialise);
-  // A kernel may ask for the dtype of a pointer and name the same dtype elsewhere: then one dtype is all it serves.
-  const first = calls.filter((call) => sameTypes(call, calls[0]!));
-  const serve = async (served: readonly ReadCall[], way: TextOptions): Promise<ImportedKernel> => ({
-    ...(await attempt(only(read, served, way), tools, way)),
-    ...share(served, read),
-  });
-  let imported = await serve(calls, options);
-  // Tiles may have sizes that only single launches know.
-  const isComputed = Object.keys(read.launch?.computed ?? {}).length > 0;
-  if (!isEqual(imported) && isComputed) imported = await serve(calls, { ...options, pinned: true });
-  return isEqual(imported) ? imported : serve(first, { ...options, pinned: true, fixedDTypes: true });
+  let imported: ImportedKernel | undefined;
+  const tried = new Set<string>();
+  for (const [served, way] of waysOf(calls, read, options)) {
+    const next = await attempt(only(read, served, way), tools, way, tried);
+    imported = next === "tried" ? imported : { ...next, ...share(served, read) };
+    if (imported && isEqual(imported)) break;
+  }
+  return imported!;
 }
 
-/** The kernel as these calls have it. Where conditions are decided, what other calls would do does not count. */
-function only(read: Read, calls: readonly ReadCall[], { decides }: TextOptions): Read {
+/** The ways to write a kernel, the plainest first, each with the calls that it serves. */
+function waysOf(
+  calls: readonly ReadCall[],
+  read: Read,
+  options: TextOptions,
+): readonly (readonly [readonly ReadCall[], TextOptions])[] {
+  // Tiles may have sizes that only single launches know.
+  const isComputed = Object.keys(read.launch?.computed ?? {}).length > 0;
+  const plain = [options, ...(isComputed ? [{ ...options, pinned: true }] : [])];
+  // A kernel may ask for the dtype of a pointer and name the same dtype elsewhere: then one dtype is all it serves.
+  const first = calls.filter((call) => sameTypes(call, calls[0]!));
+  const fixed = { ...options, pinned: true, fixedDTypes: true };
+  return [
+    ...[...plain, { ...plain.at(-1)!, tails: true }, { ...plain.at(-1)!, reachedOnly: true }].map(
+      (way) => [calls, way] as const,
+    ),
+    [first, { ...fixed, tails: true }],
+    [first, fixed],
+  ];
+}
+
+/** The kernel as these calls have it. Where conditions are decided, what other constants would do does not count. */
+function only(read: Read, calls: readonly ReadCall[], { decides, reachedOnly }: TextOptions): Read {
   const kept = new Set(calls.map((call) => read.calls.indexOf(call)));
-  return { ...read, calls, functions: forCalls(read.functions, decides ? kept : kept.add(-1)) };
+  return { ...read, calls, functions: forCalls(read.functions, decides || reachedOnly ? kept : kept.add(-1)) };
 }
 
 const share = (calls: readonly ReadCall[], read: Read): Pick<ImportedKernel, "calls"> =>
@@ -93,7 +111,13 @@ export const isEqual = ({ status }: Pick<ImportedKernel, "status">): boolean =>
 
 type Read = Exclude<ReadKernel, { readonly refused: string }>;
 
-async function attempt(read: Read, tools: ImportTools, options: TextOptions): Promise<ImportedKernel> {
+/** Writes, builds and compares a kernel; a text that was `tried` before for all of these calls is not tried again. */
+async function attempt(
+  read: Read,
+  tools: ImportTools,
+  options: TextOptions,
+  tried: Set<string>,
+): Promise<ImportedKernel | "tried"> {
   const { name: kernel, line, functions, calls, tuning, launch } = read;
   const signatures = calls.map((call) => call.arguments);
   let written: KernelText;
@@ -104,6 +128,9 @@ async function attempt(read: Read, tools: ImportTools, options: TextOptions): Pr
     return { kernel, status: "not imported", reason: error.message, line: error.line ?? line };
   }
   const { text, todos, parameters, fixed } = written;
+  const key = `${calls.length} ${text}`;
+  if (tried.has(key)) return "tried";
+  tried.add(key);
   const built = await build(text, written.name, tools);
   if (typeof built === "string") return { kernel, text, todos, status: "not imported", reason: built, line };
   const made = { kernel, text, todos, built };

@@ -1,0 +1,41 @@
+/** Code that needs a parameter that no call gives, or a pointer where calls give a number: Triton compiles it for none. */
+import type { FunctionScope } from "./function-scope.js";
+import { childrenOf, liveBefore } from "./liveness.js";
+import type { Expression, Statement } from "./tree.js";
+
+/** Whether these statements, or an expression, do so wherever they run. */
+export function usesAbsent(nodes: readonly (Statement | Expression)[], scope: FunctionScope): boolean {
+  const statements = nodes.filter((node): node is Statement => !("types" in node) || node.kind === "AugAssign");
+  const read = liveBefore(statements, new Set());
+  const isAbsent = (node: object): boolean =>
+    "id" in node &&
+    typeof node.id === "string" &&
+    scope.variable(node.id)?.value.kind === "none" &&
+    (statements.length === 0 || read.has(node.id));
+  const visit = (node: object): boolean => {
+    if (!("kind" in node)) return childrenOf(node).some(visit);
+    // Branches have conditions of their own.
+    if (node.kind === "If" || node.kind === "IfExp") return false;
+    const isComputed = node.kind === "BinOp" || node.kind === "AugAssign";
+    if (isComputed && childrenOf(node).some(isAbsent)) return true;
+    const [first] = node.kind === "Call" && "args" in node ? (node.args as readonly Expression[]) : [];
+    const isLost = first !== undefined && isMemory(node) && (isAbsent(first) || isNumber(rootOf(first), scope));
+    return isLost || childrenOf(node).some(visit);
+  };
+  return nodes.some(visit);
+}
+
+/** What an address starts from. */
+export const rootOf = (node: Expression): Expression => (node.kind === "BinOp" ? rootOf(node.left) : node);
+
+function isNumber(node: Expression, scope: FunctionScope): boolean {
+  const value = node.kind === "Name" ? scope.variable(node.id)?.value : undefined;
+  return value?.kind === "traced" && value.of === "scalar";
+}
+
+const isMemory = (node: object): boolean =>
+  "callee" in node &&
+  typeof node.callee === "object" &&
+  node.callee !== null &&
+  "name" in node.callee &&
+  /^tl\.(load|store|atomic_\w+)$/.test(String(node.callee.name));

@@ -1,0 +1,80 @@
+/**
+ * What follows a branch, written once and called in each arm: for names that have another dtype or shape in each, which
+ * no variable of the program has.
+ */
+import { type Arm, opening } from "./arms.js";
+import type { Context } from "./context.js";
+import { childrenOf, liveBefore, writes } from "./liveness.js";
+import { statements } from "./translate-statements.js";
+import type { Described, Statement } from "./tree.js";
+import { traced } from "./value.js";
+
+/** Whether what follows must be written for each arm. */
+export function followsInEachArm(
+  arms: readonly Arm[],
+  names: readonly string[],
+  rest: readonly Statement[],
+  { scope, kernel }: Context,
+): boolean {
+  if (!kernel.tails || (!scope.isKernel && hasReturn(rest))) return false;
+  const written = writes([...arms.flatMap(({ body }) => body), ...rest]);
+  const isGiven = written.some((name) => scope.given.has(name));
+  if (isGiven || !names.some((name) => typesOf(name, rest).size > 1)) return false;
+  const isTotal = arms.at(-1)?.asked === undefined;
+  return names.every((name) => scope.variable(name) || (isTotal && arms.every(({ body }) => defines(body, name))));
+}
+
+const hasReturn = (body: readonly object[]): boolean =>
+  body.some((node) => ("kind" in node && node.kind === "Return") || hasReturn(childrenOf(node)));
+
+const defines = (body: readonly Statement[], name: string): boolean => !liveBefore(body, new Set([name])).has(name);
+
+/** The dtypes and ranks with which these statements read a name. */
+function typesOf(name: string, body: readonly Statement[]): ReadonlySet<string> {
+  const found = new Set<string>();
+  const visit = (node: object): void => {
+    if ("id" in node && node.id === name && "types" in node)
+      for (const type of node.types as readonly Described[])
+        if (type.kind === "tile" || type.kind === "pointer")
+          found.add(`${type.kind} ${type.dtype} ${type.shape.length}`);
+    childrenOf(node).forEach(visit);
+  };
+  body.forEach(visit);
+  return found;
+}
+
+/** Writes the arms, and `rest` as a function of these names; `passed` gives a name's text in an arm. */
+export function writeTail(
+  arms: readonly Arm[],
+  names: readonly string[],
+  rest: readonly Statement[],
+  after: ReadonlySet<string>,
+  context: Context,
+  passed: (name: string) => string,
+): void {
+  const { scope } = context;
+  const own = scope.fresh("rest");
+  const start = scope.lines.length;
+  const live = new Set([...liveBefore(rest, after), ...names]);
+  const all = arms.at(-1)?.asked === undefined ? arms : [...arms, { asked: undefined, body: [] }];
+  for (const [i, { asked, body }] of all.entries()) {
+    scope.emit(opening(i, asked, ""));
+    scope.block(scope.linked, () => {
+      if (!statements(body, live, context)) scope.emit(`${own}(${names.map(passed).join(", ")});`);
+    });
+  }
+  scope.emit("});");
+  // Comments come in the order of the Python file, so the function is written last and then moved in front.
+  const end = scope.lines.length;
+  scope.block(scope.linked, () => {
+    const home = scope.home;
+    scope.home = scope.depth;
+    const params = names.map((name) => scope.fresh(name));
+    scope.emit(`const ${own} = (${params.map((name) => `${name}: any`).join(", ")}): void => {`);
+    for (const [i, name] of names.entries()) scope.bind(name, traced(params[i]!));
+    statements(rest, after, context);
+    scope.emit("};");
+    scope.home = home;
+  });
+  scope.lines.splice(start, 0, ...scope.lines.splice(end));
+}

@@ -1,0 +1,307 @@
+"""One kernel for each construct of Python that Triton accepts; the comment before each says what a call passes."""
+
+import triton
+import triton.language as tl
+
+SCALE = tl.constexpr(3)
+MODES = tl.constexpr(2)
+SIZES = tl.constexpr((16, 4))
+
+
+# x:*fp32,y:*fp32,n:i32,BLOCK=16
+@triton.jit
+def assignments(x, y, n, BLOCK: tl.constexpr):
+    """A docstring."""
+    HALF: tl.constexpr = BLOCK // 2
+    at, limit = tl.arange(0, BLOCK), n
+    first: tl.int32 = 1
+    a = tl.load(x + at)
+    b = tl.load(x + at + limit)
+    a += first
+    a -= 2
+    a *= b
+    a /= 4
+    i = at + 7
+    i //= 2
+    i %= HALF
+    i <<= 1
+    i >>= 1
+    i |= 8
+    i &= 31
+    i ^= 5
+    a, b = b, a
+    tl.store(y + at, a - b + i, mask=at < limit)
+
+
+# x:*i32,y:*i32,n:i32,BLOCK=16
+@triton.jit
+def operators(x, y, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    a = tl.load(x + at)
+    b = -a + n - ~a * 2
+    c = (a & 7) | (b ^ 3)
+    d = (a << 2) >> 1
+    e = (a // 3 + a % 5) * SCALE
+    mask = (0 <= at) & (at < n)
+    other = not ((n > 3 and n < 9) or n == 1)
+    f = tl.where((a == b) | (c != d) | (a >= b), 1.5, e / 2)
+    tl.store(y + at, f.to(tl.int32) + other, mask=mask)
+
+
+# x:*fp32,y:*fp32,n:i32
+@triton.jit
+def branches(x, y, n):
+    pid = tl.program_id(0)
+    a = tl.load(x + pid)
+    if n > 10:
+        a = a * 2
+        kept = a + 1
+    elif n > 5:
+        kept = a - 1
+    else:
+        if n == 0:
+            a = 0.0
+        kept = a
+    if pid == 3:
+        pass
+    else:
+        kept += 1
+    tl.store(y + pid, kept + a)
+
+
+# x:*fp32,y:*fp32,n:i32,FLAG=True,MODE=1,BLOCK=16
+@triton.jit
+def known_branches(x, y, n, FLAG: tl.constexpr, MODE: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    a = tl.load(x + at)
+    if FLAG and MODE != 0:
+        b = tl.load(x + at + n)
+        if MODE == 1:
+            c = b * 2
+    if MODE == 0:
+        a = a + 1
+    elif MODE == MODES:
+        a = a + 2
+    if FLAG and MODE == 1:
+        a += b
+        a += c
+    tl.store(y + at, a)
+
+
+# x:*fp32,y:*fp32,w:*fp32,n:i32,FLAG=False,OTHER=True,BLOCK=16
+@triton.jit
+def state_of_a_flag(x, y, w, n, FLAG: tl.constexpr, OTHER: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK,), dtype=tl.float32)
+    if not FLAG:
+        weights = tl.zeros((BLOCK,), dtype=tl.float32)
+        if OTHER:
+            bias = tl.full((BLOCK,), 1.0, dtype=tl.float32)
+    for i in range(0, n):
+        a = tl.load(x + i * BLOCK + at)
+        if not FLAG:
+            mean = tl.sum(a, 0) / BLOCK
+            weights += a
+            if OTHER:
+                bias += a * 2
+        total += (a - mean) if not FLAG else a
+    tl.store(y + at, total)
+    if not FLAG:
+        tl.store(w + at, weights)
+        if OTHER:
+            tl.store(w + BLOCK + at, bias)
+
+
+# x:*fp32,y:*fp32,n:i32,FLAG=False,BLOCK=16
+@triton.jit
+def arms_with_their_own_names(x, y, n, FLAG: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    a = tl.load(x + at)
+    if not FLAG:
+        mean = tl.sum(a, 0) / BLOCK
+        tl.store(y + n, mean)
+        centred = a - mean
+    else:
+        centred = a
+    b = (centred + mean) * 2 if not FLAG else centred
+    tl.store(y + at, b)
+
+
+# x:*fp16,y:*fp32,start:i32,n:i32,LONG=True,BLOCK=16
+@triton.jit
+def a_type_of_a_flag(x, y, start, n, LONG: tl.constexpr, BLOCK: tl.constexpr):
+    if LONG:
+        first = start.to(tl.int64) * n
+    else:
+        first = start
+    # What follows has other types for each.
+    at = first + tl.arange(0, BLOCK)
+    mask = at < n
+    tl.store(y + at, tl.load(x + at, mask=mask, other=0.0), mask=mask)
+
+
+# x:*fp32,scale:*fp32,y:*fp32,bias=None,HAS_BIAS=False,BLOCK=16
+@triton.jit
+def what_is_left_out(x, scale, y, bias, HAS_BIAS: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    a = tl.load(x + at)
+    if scale is not None:
+        a = a * tl.load(scale)
+    if HAS_BIAS:
+        a += tl.load(bias + at)
+    if bias is None:
+        a += 1
+    tl.store(y + at, a)
+
+
+# x:*fp32,y:*fp32,n:i32,FLAG=True,BLOCK=16
+@triton.jit
+def conditional_expressions(x, y, n, FLAG: tl.constexpr, BLOCK: tl.constexpr):
+    SIZE: tl.constexpr = BLOCK if FLAG else BLOCK // 2
+    at = tl.arange(0, SIZE)
+    a = tl.load(x + at)
+    b = n if n > 3 else 3
+    c = a if FLAG else a * 2
+    tl.store(y + at, c + b)
+
+
+# x:*fp32,y:*fp32,n:i32,BLOCK=16,STAGES=2
+@triton.jit
+def loops(x, y, n, BLOCK: tl.constexpr, STAGES: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    total = tl.zeros([BLOCK], dtype=tl.float32)
+    count = 0
+    for i in range(n):
+        total += tl.load(x + i * BLOCK + at)
+        for j in range(1, i, 2):
+            count += j
+    for i in tl.range(n, 0, -1, num_stages=STAGES):
+        total *= i
+    for i in tl.static_range(3):
+        total += i
+    while count > 3 and n > 0:
+        count -= 3
+    tl.store(y + at, total + count)
+
+
+# x:*fp32,y:*fp32,n:i32
+@triton.jit
+def early_return(x, y, n):
+    pid = tl.program_id(axis=0)
+    if pid >= n:
+        return
+    tl.store(y + pid, tl.load(x + pid))
+
+
+@triton.jit
+def doubled(a, times=2):
+    """Twice `a`."""
+    return a * times
+
+
+@triton.jit
+def parts(a, b, KIND: tl.constexpr):
+    if KIND == "sum":
+        return a + b, a
+    elif KIND == "difference":
+        return a - b, b
+    return a, b
+
+
+@triton.jit(noinline=True)
+def apart(a):
+    return a * a + 1
+
+
+@triton.jit
+def chosen(a, n):
+    return tl.where(a > n, a, doubled(a, times=n))
+
+
+# x:*fp32,y:*fp32,n:fp32,KIND="sum",BLOCK=16
+@triton.jit
+def helpers(x, y, n, KIND: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    a = tl.load(x + at)
+    b, c = parts(doubled(a), chosen(a, n=n), KIND)
+    tl.store(y + at, b + c + apart(n))
+
+
+@triton.jit
+def larger(a, i, b, j):
+    isLarger = a > b
+    return tl.where(isLarger, a, b), tl.where(isLarger, i, j)
+
+
+@triton.jit
+def product(a, b):
+    return a * b
+
+
+# x:*fp32,y:*fp32,BLOCK=16
+@triton.jit
+def reductions(x, y, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    a = tl.load(x + at)
+    all = tl.reduce(a, 0, product)
+    value, place = tl.reduce((a, at), 0, larger)
+    running = tl.associative_scan(a, 0, product)
+    tl.store(y + at, running + all + value + place + tl.max(a, axis=0) + tl.sum(a > 0, 0))
+
+
+# x:*fp16,y:*fp32,M=16,N=32
+@triton.jit
+def shapes(x, y, M: tl.constexpr, N: tl.constexpr):
+    rows, cols = tl.arange(0, M), tl.arange(0, N)
+    at = rows[:, None] * N + cols[None, :]
+    a = tl.load(x + at).to(tl.float32)
+    b = tl.trans(a) + tl.zeros((N, M), tl.float32)
+    c = b.reshape(M, N) + tl.sum(a, axis=1, keep_dims=True)
+    d = tl.dot(a, tl.trans(a), input_precision="ieee")
+    tl.store(y + at, c * a.shape[1] + tl.sum(d))
+
+
+# x:*fp16,y:*fp16,n:i32,DTYPE=tl.float32,BLOCK=16
+@triton.jit
+def dtypes(x, y, n, DTYPE: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    a = tl.load(x + at).to(DTYPE)
+    b = a * 2.5 + tl.cast(n, DTYPE)
+    tl.store(y + at, b.to(y.dtype.element_ty))
+
+
+# x:*fp32,y:*fp32,n:i32
+@triton.jit
+def tuples(x, y, n):
+    at = tl.arange(0, SIZES[0])
+    pair = (tl.load(x + at), at)
+    a = pair[0] + pair[1]
+    tl.store(y + at, a * SIZES[1] + len(SIZES))
+
+
+# x:*fp32,y:*fp32,n:i32,BLOCK=16
+@triton.jit
+def assertions(x, y, n, BLOCK: tl.constexpr):
+    tl.static_assert(BLOCK % 4 == 0, "a multiple of four")
+    tl.device_assert(n > 0, "none")
+    at = tl.multiple_of(tl.program_id(0) * BLOCK, 16) + tl.arange(0, BLOCK)
+    tl.assume(n > 0)
+    tl.store(y + at, tl.load(x + at, mask=at < n), mask=at < n)
+
+
+# x:*i32,y:*i32,n:i32
+@triton.jit
+def atomics(x, y, n):
+    pid = tl.program_id(0)
+    old = tl.atomic_add(x + pid, n, sem="relaxed")
+    while tl.atomic_cas(y, 0, 1) == 1:
+        pass
+    tl.atomic_xchg(y, old)
+
+
+# x:*fp32,y:*fp32,seeds:*i32,n:i32,BLOCK=16
+@triton.jit
+def random_numbers(x, y, seeds, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    kept = tl.rand(tl.load(seeds), at) > 0.5
+    tl.store(y + at, tl.where(kept, tl.load(x + at), tl.randn(n, at)))

@@ -85,6 +85,10 @@ function liveBeforeOne(statement: Statement, after: Names): Names {
   }
 }
 
+/** Whether statements give a name a value on every way. */
+export const defines = (body: readonly Statement[], name: string): boolean =>
+  !liveBefore(body, new Set([name])).has(name);
+
 /** What lives at the head of a loop, before each turn. */
 export function liveAtHead(statement: Extract<Statement, { kind: "For" | "While" }>, after: Names): Names {
   const asked = statement.kind === "While" ? reads(statement.test) : new Set<string>();

@@ -1,7 +1,7 @@
 /** Python's `if` as `tl.when`: arms change state, or give the values that what follows uses. */
 import { type Arm, type Arms, armsOf, conditionsOf, opening } from "./arms.js";
 import type { Context } from "./context.js";
-import { childrenOf, liveBefore, reads, writes } from "./liveness.js";
+import { childrenOf, defines, liveBefore, reads, writes } from "./liveness.js";
 import { both, either, negated } from "./operators.js";
 import { makeState, statements } from "./translate-statements.js";
 import { followsInEachArm, writeTail } from "./translate-tails.js";
@@ -58,8 +58,11 @@ function choose(arms: readonly Arm[], rest: readonly Statement[], after: Names, 
 function write(statement: If, { arms: open, isKnown: isDecided }: Arms, live: Names, context: Context): void {
   const { scope } = context;
   const used = writes(open.flatMap(({ body }) => body)).filter((name) => live.has(name));
-  const isInAll = (name: string): boolean => open.every(({ body }) => writes(body).includes(name));
   const isNew = (name: string): boolean => !scope.variable(name);
+  // An arm may make a new name under a further condition only.
+  const isMade = (name: string, body: readonly Statement[]): boolean =>
+    isNew(name) ? defines(body, name) : writes(body).includes(name);
+  const isInAll = (name: string): boolean => open.every(({ body }) => isMade(name, body));
   const isChain = open.length > 1;
   // Where Triton knows the conditions and every arm makes what follows needs, the last arm is the one that is left.
   const arms = isDecided && isChain && used.some((name) => isNew(name) && isInAll(name)) ? closed(open) : open;
@@ -105,7 +108,8 @@ function writeEach(
   makeState(state, context);
   const earlierOnes = given.map((name) => [name, scope.variable(name)] as const);
   const made = new Map(given.map((name) => [name, [] as Made[]]));
-  for (const [i, asked] of conditionsOf(arms).entries()) {
+  const conditions = conditionsOf(arms);
+  for (const [i, asked] of conditions.entries()) {
     for (const [name, variable] of earlierOnes) scope.restore(name, variable);
     const { body } = arms[i]!;
     const own = given.filter((name) => writes(body).includes(name));
@@ -121,7 +125,8 @@ function writeEach(
     const before = variable?.under && { text: variable.value.text, under: variable.under };
     const earlier = parts.some(({ under }) => under.text === before?.under.text) ? undefined : before;
     const isOpposite = parts.some(({ under }) => negated(under).text === earlier?.under.text);
-    const isTotal = isOpposite || (parts.length === arms.length && arms.at(-1)?.asked === undefined);
+    const isInAll = parts.length === arms.length && parts.every(({ under }, i) => under.text === conditions[i]!.text);
+    const isTotal = isOpposite || (isInAll && arms.at(-1)?.asked === undefined);
     joined(name, earlier ? [...parts, earlier] : parts, isTotal, context);
   }
 }

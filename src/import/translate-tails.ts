@@ -4,7 +4,7 @@
  */
 import { type Arm, opening } from "./arms.js";
 import type { Context } from "./context.js";
-import { childrenOf, liveBefore, writes } from "./liveness.js";
+import { childrenOf, defines, liveBefore, writes } from "./liveness.js";
 import { statements } from "./translate-statements.js";
 import type { Described, Statement } from "./tree.js";
 import { traced } from "./value.js";
@@ -27,20 +27,31 @@ export function followsInEachArm(
 const hasReturn = (body: readonly object[]): boolean =>
   body.some((node) => ("kind" in node && node.kind === "Return") || hasReturn(childrenOf(node)));
 
-const defines = (body: readonly Statement[], name: string): boolean => !liveBefore(body, new Set([name])).has(name);
-
-/** The dtypes and ranks with which these statements read a name. */
+/** The dtypes and ranks with which these statements read a name, and whether as None. */
 function typesOf(name: string, body: readonly Statement[]): ReadonlySet<string> {
   const found = new Set<string>();
   const visit = (node: object): void => {
     if ("id" in node && node.id === name && "types" in node)
-      for (const type of node.types as readonly Described[])
+      for (const type of node.types as readonly Described[]) {
+        if (type.kind === "constant" && type.of === "NoneType") found.add("None");
         if (type.kind === "tile" || type.kind === "pointer")
           found.add(`${type.kind} ${type.dtype} ${type.shape.length}`);
+      }
     childrenOf(node).forEach(visit);
   };
   body.forEach(visit);
   return found;
+}
+
+/** Whether a name is only what a call may leave out: `tl.load(x, mask=mask)` takes None too. */
+function isOption(name: string, body: readonly object[]): boolean {
+  const isName = (node: unknown): boolean => typeof node === "object" && node !== null && "id" in node;
+  const isRead = (node: object): boolean => {
+    if ("id" in node && node.id === name) return true;
+    const isPassed = "arg" in node && (node.arg === "mask" || node.arg === "other") && "value" in node;
+    return !(isPassed && isName(node.value)) && childrenOf(node).some(isRead);
+  };
+  return !body.some(isRead);
 }
 
 /** Writes the arms, and `rest` as a function of these names; `passed` gives a name's text in an arm. */
@@ -60,7 +71,9 @@ export function writeTail(
   for (const [i, { asked, body }] of all.entries()) {
     scope.emit(opening(i, asked, ""));
     scope.block(scope.linked, () => {
-      if (!statements(body, live, context)) scope.emit(`${own}(${names.map(passed).join(", ")});`);
+      const texts = (): readonly string[] =>
+        names.map((name) => (scope.read(name)?.kind === "none" && isOption(name, rest) ? "undefined" : passed(name)));
+      if (!statements(body, live, context)) scope.emit(`${own}(${texts().join(", ")});`);
     });
   }
   scope.emit("});");

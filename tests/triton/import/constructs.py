@@ -112,6 +112,34 @@ def state_of_a_flag(x, y, w, n, FLAG: tl.constexpr, OTHER: tl.constexpr, BLOCK: 
             tl.store(w + BLOCK + at, bias)
 
 
+# x:*fp32,y:*fp32,n:i32,FLAG=True,OTHER=False,BLOCK=16
+@triton.jit
+def arms_with_flags_inside(x, y, n, FLAG: tl.constexpr, OTHER: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    if FLAG:
+        a = tl.load(x + at)
+        if OTHER:
+            b = tl.load(x + BLOCK + at)
+    else:
+        a = tl.load(x + at, mask=at < n)
+        if OTHER:
+            b = tl.load(x + BLOCK + at, mask=at < n)
+    if OTHER:
+        a += b
+    tl.store(y + at, a)
+
+
+# x:*fp32,y:*fp32,n:i32,EVEN=True,BLOCK=16
+@triton.jit
+def a_mask_or_none(x, y, n, EVEN: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    if EVEN:
+        mask = None
+    else:
+        mask = at < n
+    tl.store(y + at, tl.load(x + at, mask=mask), mask=mask)
+
+
 # x:*fp32,y:*fp32,n:i32,FLAG=False,BLOCK=16
 @triton.jit
 def arms_with_their_own_names(x, y, n, FLAG: tl.constexpr, BLOCK: tl.constexpr):

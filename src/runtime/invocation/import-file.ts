@@ -1,5 +1,5 @@
 /** Importing an author's file: as the runtime itself reads it, and with tsx where it does not. */
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { resolve } from "node:path";
 import { setImmediate } from "node:timers/promises";
@@ -19,9 +19,24 @@ export const readsTypeScript: boolean =
 /** The repository runs from its sources, which tsx reads already: a file gets the same modules only from it. */
 const runsSources = import.meta.url.endsWith(".ts");
 
-/** Whether the runtime reads the file, as far as its name tells. */
+/** Whether the runtime reads the file, as far as its name and its package tell. */
 const isReadHere = (file: string): boolean =>
-  isOther || (!runsSources && (/\.[cm]?js$/.test(file) || (readsTypeScript && /\.[cm]?ts$/.test(file))));
+  isOther ||
+  (!runsSources &&
+    (/\.[cm]?js$/.test(file) || (readsTypeScript && /\.[cm]?ts$/.test(file) && !isCommonJs(resolve(file)))));
+
+/** Node erases the types of TypeScript, but makes no CommonJS of its `import`. Without a type it looks at the text. */
+function isCommonJs(file: string): boolean {
+  if (!file.endsWith(".ts")) return file.endsWith(".cts");
+  const manifest = above(file, "package.json");
+  if (manifest === undefined) return false;
+  try {
+    return (JSON.parse(readFileSync(manifest, "utf8")) as { readonly type?: unknown }).type === "commonjs";
+  } catch {
+    // Node says what is wrong with it.
+    return false;
+  }
+}
 
 /**
  * Imports a file. What it does in the next turn of the event loop is done, too, so that an error there comes before any
@@ -103,6 +118,9 @@ function whereTsxWrites(error: unknown): unknown {
 /** What Node says of TypeScript that it does not read. */
 const unread = /^ERR_(UNKNOWN_FILE_EXTENSION|(UNSUPPORTED|INVALID)_TYPESCRIPT_SYNTAX)$/;
 
+/** What it says of an ES module's text in a package of CommonJS. */
+const unmade = /^(Cannot use import statement outside a module|Unexpected token 'export')/;
+
 /** Whether the error says that the runtime does not read a file, or does not find a module that tsx may. */
 function isForTsx(error: unknown): boolean {
   const { code = "", url = "" } = Object(error) as NodeJS.ErrnoException & { readonly url?: string };
@@ -114,7 +132,8 @@ function isForTsx(error: unknown): boolean {
 
 function needsTsx(file: string, error: unknown): unknown {
   const { code = "", url = "" } = Object(error) as NodeJS.ErrnoException & { readonly url?: string };
-  return isForTsx(error) && (code !== "ERR_MODULE_NOT_FOUND" || url !== "")
+  const isUnmade = error instanceof SyntaxError && unmade.test(error.message) && /\.c?ts$/.test(file);
+  return isUnmade || (isForTsx(error) && (code !== "ERR_MODULE_NOT_FOUND" || url !== ""))
     ? new UsageError(`reading ${file} needs tsx; \`npm install --save-dev tsx\` installs it`)
     : error;
 }

@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import type { DiagnosticCode } from "../src/diagnostics/catalogue/index.js";
 import { excerptOf, type Parts } from "../src/diagnostics/explanations/explanation.js";
 import { explanations } from "../src/diagnostics/explanations/index.js";
+import { torchFunctions } from "../src/torch/torch-functions.js";
 import { groups } from "../site/pages.js";
 import { type Entry, isMethod, sections, written } from "./language.js";
 import { specGroups } from "./spec-page.js";
@@ -91,19 +92,48 @@ function spec(): string {
 
 /** Files of ops that a first kernel does not need; the page on the language has them. */
 const RARE = ["dot-scaled", "escape", "extra", "target", "descriptor-methods", "narrow", "pointer"];
+/** Ops that few kernels need. */
+const RARE_OPS = [
+  ...["mapElementwise", "bitonicMerge", "swizzle2d", "randint4x", "rand4x", "randn4x", "philox", "atomicPoll"],
+  ...["uintToUniformFloat", "pairUniformToNormal", "maxConstancy", "staticPrint", "expectZero"],
+];
 /** Files whose ops say more than their names do to those who know Triton. */
-const TOLD = ["view", "memory", "combine", "select", "dot", "branches", "loops", "state", "scan"];
+const TOLD = ["view", "memory", "combine", "select", "dot", "branches", "loops", "state"];
 
 function ops(): string {
   const stem = (file: string): string => /([\w-]+)\.ts$/.exec(file)![1]!;
   const call = (entry: Entry): string => `\`${written(entry)}\`${isMethod(entry) ? "†" : ""}`;
-  const shown = sections().filter(({ file }) => !RARE.includes(stem(file)));
+  const isShown = ({ name }: Entry): boolean => !RARE_OPS.includes(name.replace(/^tl\./, ""));
+  const shown = sections()
+    .filter(({ file }) => !RARE.includes(stem(file)))
+    .map((section) => ({ ...section, entries: section.entries.filter(isShown) }));
   const told = shown.filter(({ file }) => TOLD.includes(stem(file)));
   const listed = shown.filter(({ file }) => !TOLD.includes(stem(file)));
   return [
     ...told.flatMap(({ entries }) => entries.map((entry) => `- ${call(entry)}: ${entry.text}`)),
     ...listed.map(({ title, entries }) => `- ${title}: ${entries.map(call).join(", ")}`),
+    `- There are also ${RARE_OPS.map((name) => `\`tl.${name}\``).join(", ")}; their types have comments.`,
   ].join("\n");
+}
+
+/** What references may call, by the place in torch. */
+function torch(): string {
+  const titles: Readonly<Record<string, string>> = {
+    "torch method": "`torch.f(x)` and `x.f()`",
+    torch: "`torch.f`",
+    "torch functional method": "also in `torch.nn.functional`",
+    method: "`x.f()`",
+    functional: "`torch.nn.functional.f`",
+  };
+  const all = Object.entries(torchFunctions).map(([name, { places }]) => ({ name, places: places.join(" ") }));
+  const unknown = all.find(({ places }) => !(places in titles));
+  if (unknown) throw new Error(`say in docs/agents.ts what the places ${unknown.places} are called`);
+  return Object.entries(titles)
+    .map(([places, title]) => {
+      const names = all.filter((each) => each.places === places).map(({ name }) => name);
+      return `- ${title}: ${names.join(", ")}`;
+    })
+    .join("\n");
 }
 
 /** The first kernel of a page. */
@@ -117,14 +147,21 @@ function kernelOf(page: string): string {
 
 const example = (name: string): string => fence("ts", read(`examples/${name}.ts`).replace(/^\/\*\*.*\*\/\n/, ""));
 
+/** Of many configs the first two: what they are is clear from these. */
+function withoutConfigs(text: string): string {
+  let seen = 0;
+  return text.replaceAll(/^ {8}\{ BLOCK_M: .*\n/gm, (line) => (++seen <= 2 ? line : ""));
+}
+
 /** The text of every marked part of the page, by the name in its mark. */
 export function agentsParts(): Readonly<Record<string, string>> {
   const parts = {
     softmax: example("softmax"),
     rows: kernelOf("docs/types-and-masks.md"),
-    gemm: example("gemm"),
+    gemm: withoutConfigs(example("gemm")),
     mistakes: mistakes(),
     spec: spec(),
+    torch: torch(),
     ops: ops(),
   };
   return Object.fromEntries(Object.entries(parts).map(([name, text]) => [name, `\n${text}\n`]));

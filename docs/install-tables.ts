@@ -1,7 +1,8 @@
-/** The tables of docs/install.md, from what scripts measured: dependencies, and agents' kernels. */
+/** The tables of docs/install.md, from what scripts measured: dependencies, projects, and agents' kernels. */
 import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Attempt } from "../bench/agents/judge.js";
+import type { Cell } from "../scripts/matrix.js";
 import type { Figures } from "../scripts/package-figures.js";
 
 const root = resolve(import.meta.dirname, "..");
@@ -66,6 +67,44 @@ function dependencyTable(): string {
   return `\n${sizes}\n\n${dependencies}\n`;
 }
 
+interface Matrix {
+  readonly date: string;
+  readonly versions: Readonly<Record<string, string>>;
+  readonly cells: readonly Cell[];
+}
+
+/** One row for each kind of module and what runs or checks it, one column for each package manager. */
+function matrixTable(): string {
+  const { date, versions, cells } = result<Matrix>("matrix")!;
+  const managers = [...new Set(cells.map(({ manager }) => manager))];
+  const reasons: string[] = [];
+  const mark = (cell: Cell | undefined): string => {
+    if (cell?.result !== "fails") return cell?.result === "runs" ? "runs" : "";
+    const why = cell.why ?? "";
+    if (!reasons.includes(why)) reasons.push(why);
+    return `fails (${reasons.indexOf(why) + 1})`;
+  };
+  const keys = [...new Set(cells.map((cell) => `${cell.module}\n${cell.with}`))];
+  const lines = keys.map((key) => {
+    const [module, by] = key.split("\n") as [string, string];
+    const of = (manager: string) =>
+      cells.find((cell) => cell.manager === manager && cell.module === module && cell.with === by);
+    return [module, by, ...managers.map((manager) => mark(of(manager)))];
+  });
+  const table = tableOf(["module", "with", ...managers], lines);
+  const blank = [...new Set(cells.flatMap(({ result: is, why }) => (is === "not applicable" && why ? [why] : [])))];
+  const used = Object.entries(versions).map(([name, version]) => (/^Node/.test(name) ? version : `${name} ${version}`));
+  return [
+    "",
+    `Made by \`npm run matrix\` on ${date}, with Node ${used.join(", ")}. "Runs" means that a program with a kernel evaluates it and \`tilescript check\` passes, or that TypeScript, with \`@types/node\` and \`skipLibCheck\` off, finds no error. A cell is empty where there is nothing to try: ${blank.join("; ")}.`,
+    "",
+    table,
+    "",
+    ...reasons.map((why, i) => `${i + 1}. \`${why.replaceAll("`", "'")}\``),
+    "",
+  ].join("\n");
+}
+
 /** How many of the tasks were solved at which attempt. */
 function agentsText(): string {
   const found = result<{ readonly date: string; readonly attempts: readonly Attempt[] }>("agents");
@@ -90,5 +129,5 @@ function agentsText(): string {
 
 /** The text of every marked part of docs/install.md, by the name in its mark. */
 export function installParts(): Readonly<Record<string, string>> {
-  return { dependencies: dependencyTable(), agents: agentsText() };
+  return { dependencies: dependencyTable(), matrix: matrixTable(), agents: agentsText() };
 }

@@ -45,11 +45,11 @@ interface Project {
   readonly path: string;
 }
 
-/** The line of what a process printed that says most, without the paths of this machine. */
-function whyOf({ code, out }: Ran, project: string): string {
+/** The line of what a process printed that says most, of whose paths only the names of files stay. */
+function whyOf({ code, out }: Ran): string {
   const lines = out.split("\n").map((line) => line.trim());
   const told = lines.find((line) => /error/i.test(line)) ?? lines.find((line) => line !== "") ?? `exit code ${code}`;
-  return told.replaceAll(`file://${project}`, "").replaceAll(project, "").slice(0, 240);
+  return told.replaceAll(/(?:file:\/\/)?\/[^\s']*\/(?=[^/\s']+)/g, "").slice(0, 200);
 }
 
 /** How a runtime starts a program in the project: Yarn's hooks find packages in archives. */
@@ -75,13 +75,13 @@ function runtimeCell(project: Project, module: ModuleKind, runtime: Runtime): Ce
   const file = join(path, module.folder, module.file);
   const start = startOf(project, runtime);
   const ran = run([...start, ...(tsx ? ["--import", "tsx"] : []), file], path);
-  if (ran.code !== 0 || !ran.out.includes(SAYS)) return { ...cell, result: "fails", why: whyOf(ran, path) };
+  if (ran.code !== 0 || !ran.out.includes(SAYS)) return { ...cell, result: "fails", why: whyOf(ran) };
   const binary = installed(project, "tilescript", "bin/tilescript.js");
   const checked = run([...start, binary, "check", file], path);
   const isRight = checked.code === 0 && checked.out.includes("scale: ok");
   return isRight
     ? { ...cell, result: "runs" }
-    : { ...cell, result: "fails", why: `tilescript check: ${whyOf(checked, path)}` };
+    : { ...cell, result: "fails", why: `tilescript check: ${whyOf(checked)}` };
 }
 
 const TYPESCRIPTS = [
@@ -101,7 +101,7 @@ function typeCells(project: Project, module: ModuleKind): readonly Cell[] {
       const tsc = installed(project, installedAs, "bin/tsc");
       const how = [...flags, ...common, "--module", kind, "--moduleResolution", resolution];
       const ran = run([...startOf(project, node), tsc, ...how, join(module.folder, module.file)], path);
-      return ran.code === 0 ? { ...cell, result: "runs" } : { ...cell, result: "fails", why: whyOf(ran, path) };
+      return ran.code === 0 ? { ...cell, result: "runs" } : { ...cell, result: "fails", why: whyOf(ran) };
     }),
   );
 }
@@ -113,7 +113,7 @@ function cellsOf(manager: Manager, tarball: string): readonly Cell[] {
     writeProject(path, tarball, manager.files);
     const made = manager.install(path);
     if (made.code !== 0)
-      return [{ manager: manager.name, module: "", with: "install", result: "fails", why: whyOf(made, path) }];
+      return [{ manager: manager.name, module: "", with: "install", result: "fails", why: whyOf(made) }];
     const project = { manager, path };
     return modules.flatMap((module) => [
       ...runtimes.map((runtime) => runtimeCell(project, module, runtime)),

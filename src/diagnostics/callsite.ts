@@ -17,7 +17,7 @@ export function captureLocation(inside: Inside = isTileScript): Location | undef
   for (const limit of [NEAR, 2 * NEAR, FAR]) {
     const raw = stackOf(limit, captureLocation, rawFrames);
     // An engine without CallSite objects.
-    if (!Array.isArray(raw)) return authorFrame(stackOf(FAR, captureLocation), inside);
+    if (!Array.isArray(raw)) return withProperty(authorFrame(stackOf(FAR, captureLocation), inside));
     const index = findAuthor(raw, inside);
     if (index === undefined) continue;
     const cache = cacheOf(inside);
@@ -33,6 +33,22 @@ export function captureLocation(inside: Inside = isTileScript): Location | undef
 
 /** The innermost place of an error in the author's code. */
 export const placeThrown = ({ stack }: Error): Location | undefined => authorFrame(stack, isTileScript);
+
+let reading: string | undefined;
+
+/** Calls a property's getter. Engines other than V8 may not tell where the property itself is. */
+export function readingProperty<T>(property: string, get: () => T): T {
+  const outer = reading;
+  reading = property;
+  try {
+    return get();
+  } finally {
+    reading = outer;
+  }
+}
+
+const withProperty = (at: Location | undefined): Location | undefined =>
+  at && reading !== undefined ? { ...at, property: reading } : at;
 
 const rawFrames = (_error: Error, frames: NodeJS.CallSite[]): NodeJS.CallSite[] => frames;
 

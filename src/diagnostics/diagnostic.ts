@@ -11,6 +11,8 @@ export interface Location {
   readonly file: string;
   readonly line: number;
   readonly column: number;
+  /** The property that is read there, in engines that place it at the call before it: `f(x).row` at `f`. */
+  readonly property?: string;
 }
 
 /** A change of the author's text that mends it: `text` replaces everything from `at` to `end`. */

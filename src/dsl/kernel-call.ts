@@ -3,7 +3,7 @@ import type { KernelLaunch } from "../ir/operator-ir.js";
 import { optionalSizes } from "../analysis/optional-sizes.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { kernelCall } from "../diagnostics/catalogue/operator-codes.js";
-import { captureLocation } from "../diagnostics/callsite.js";
+import { captureLocation, readingProperty } from "../diagnostics/callsite.js";
 import type { Elem } from "../types/dtype.js";
 import { isMemoryParam, isSizeParam, type KernelIR, type Param, type TensorParam, tensorsOf } from "../ir/nodes.js";
 import {
@@ -68,7 +68,8 @@ export function launch(definition: KernelDefinition, given: Readonly<Record<stri
     let node: Launched | undefined;
     const get = (): unknown => {
       // Made on access, where the author names the variable that takes it.
-      node ??= { kind: "launched", launch: call, output: param.name, at: captureLocation() };
+      const here = () => readingProperty(param.name, () => captureLocation());
+      node ??= { kind: "launched", launch: call, output: param.name, at: here() };
       into.describeAs(node, typeOf(param));
       return tensorProxy(node, at);
     };

@@ -30,9 +30,9 @@ import { argumentOf, literal, must } from "./argument.js";
 
 /**
  * A loop of the kernel: `for (const k of tl.range(0, K, BLOCK_K)) { … }`. `k` stands for every iteration: tracing records
- * the body once, and runs it again only to see that JavaScript does nothing else the second time. With one argument, the
- * loop counts from 0 to it. A negative step counts down, and must be a number or a constexpr. Options are Triton's, and
- * come last: `tl.range(0, K, BLOCK_K, { numStages: 3 })`, `tl.range(N, { numStages: 3 })`.
+ * the body once, and runs it again only to see that JavaScript does nothing else the second time. It stops before the
+ * end, as Python's; with one argument, it starts at 0. A negative step counts down, and must be a number or a constexpr.
+ * Options are Triton's, and come last: `tl.range(0, K, BLOCK_K, { numStages: 3 })`, `tl.range(N, { numStages: 3 })`.
  */
 export const range = ((...args: unknown[]) => loop("range", args, false)) as <
   const Lo,

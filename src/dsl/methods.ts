@@ -1,7 +1,7 @@
 /** Gives handles their methods and properties: those that op records name, and a few of tensors. */
 import { fail } from "../diagnostics/diagnostic.js";
 import { missingProperty } from "../diagnostics/catalogue/operand-codes.js";
-import { captureLocation } from "../diagnostics/callsite.js";
+import { captureLocation, readingProperty } from "../diagnostics/callsite.js";
 import { activeBuilder } from "../ir/builder.js";
 import { type Elem, dtype as dtypeVariable, dtypes } from "../types/dtype.js";
 import { Handle, isHandle, valueOf } from "../ir/handle.js";
@@ -52,7 +52,7 @@ function tensorOf(handle: Handle, what: string): TensorParam {
 function property(name: string, get: (handle: Handle) => unknown): void {
   Object.defineProperty(Handle.prototype, name, {
     get(this: Handle) {
-      return get(this);
+      return readingProperty(name, () => get(this));
     },
   });
 }

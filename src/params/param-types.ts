@@ -64,8 +64,8 @@ export interface OutTensorOptions extends TensorOptions {
 export type Range = readonly [number | string, number | string] | ((sizes: LaunchSizes) => readonly [HostInt, HostInt]);
 export interface InTensorOptions extends TensorOptions {
   /**
-   * The caller's promise about the elements. Inputs are drawn from it, and the evaluator refuses others; a GPU checks
-   * nothing. If it starts at 0 or above, a view does not mask the lower bound of an index loaded from it.
+   * The caller's promise about the elements: the lowest, and the end, which integers stay below, `[0, "N"]`. Inputs are
+   * drawn from it, and the evaluator refuses others; a GPU checks nothing. If it starts at 0 or above, a view does not mask the lower bound of an index loaded from it.
    */
   readonly range?: Range;
   /**
@@ -158,7 +158,7 @@ export interface ConstexprBuilder {
   readonly [$param]: Problem<"constexpr: call it, constexpr()">;
   /** A size: set by `config` or `autotune`, or bound by a tensor's shape if it is a dim. */
   (): ConstexprParam<"size">;
-  /** An integer argument. The wrapper checks its range at each call, and the build that of a config's. */
+  /** An integer argument. The wrapper checks its range, whose end it stays below, at each call, and the build that of a config's. */
   int(options?: { readonly default?: number; readonly range?: Range }): ConstexprParam<"int">;
   /** A float argument that Triton knows when it compiles. */
   float(options?: { readonly default?: number }): ConstexprParam<"float">;

@@ -16,7 +16,7 @@ export interface SiteIndex {
   readonly file: ts.SourceFile;
   readonly anchors: ReadonlyMap<number, ts.Node>;
   /** Earlier lookups, because an op is traced once for each config. */
-  readonly answers: Map<number, Found | undefined>;
+  readonly answers: Map<string, Found | undefined>;
 }
 
 interface Found {
@@ -40,8 +40,9 @@ export function findSite(index: SiteIndex, at: Location): Found | undefined {
   const start = file.getLineStarts()[at.line - 1];
   if (start === undefined || at.column < 1 || start + at.column - 1 > file.text.length) return undefined;
   const offset = start + at.column - 1;
-  if (!answers.has(offset)) answers.set(offset, describe(file, nodeAt(index, offset)));
-  return answers.get(offset);
+  const key = `${offset} ${at.property ?? ""}`;
+  if (!answers.has(key)) answers.set(key, describe(file, propertyAfter(nodeAt(index, offset), at.property)));
+  return answers.get(key);
 }
 
 function describe(file: ts.SourceFile, node: ts.Node | undefined): Found | undefined {
@@ -134,6 +135,20 @@ function nodeAt({ file, anchors }: SiteIndex, offset: number): ts.Node | undefin
     if (after) return after;
   }
   return innermost(file, offset);
+}
+
+/** Where this property of a call's result is read, `f(x).row` or `{ row } = f(x)`, if the call's position stands for it. */
+function propertyAfter(node: ts.Node | undefined, property: string | undefined): ts.Node | undefined {
+  if (property === undefined) return node;
+  for (let each = node; each; each = each.parent) {
+    if (ts.isPropertyAccessExpression(each) && each.name.text === property) return each;
+    const { parent } = each;
+    if (ts.isVariableDeclaration(parent) && parent.initializer === each && ts.isObjectBindingPattern(parent.name))
+      return parent.name.elements.find(({ name, propertyName = name }) => propertyName.getText() === property) ?? node;
+    const goesOn = isWrapper(parent) || ts.isPropertyAccessExpression(parent) || ts.isCallExpression(parent);
+    if (!goesOn || parent.expression !== each) return node;
+  }
+  return node;
 }
 
 function innermost(file: ts.SourceFile, offset: number): ts.Node | undefined {

@@ -4,31 +4,21 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { expectNodesPython, missing, pathOf, serveSite, site } from "./site-page.js";
 
-/**
- * Firefox reports a property that follows a call, such as `f(x).row`, at the call. The value then has no name in these
- * examples, and is written where it is used.
- */
-const APART = ["bitonic-topk.ts", "fp8-gemm.ts", "jagged-softmax.ts", "layer-norm.ts", "rotary.ts"];
-
 const BROWSERS = ["firefox-esr", "firefox"];
 const why = missing("puppeteer-core", ...BROWSERS);
 if (why) console.log(`skipped: ${why}`);
 
-test.skipIf(why)(
-  "emits the bytes that Node emits, but for examples that lose a name",
-  { timeout: 180_000 },
-  async () => {
-    const { default: puppeteer } = await import(createRequire(join(site, "package.json")).resolve("puppeteer-core"));
-    const served = await serveSite();
-    const browser = await puppeteer.launch({ browser: "firefox", executablePath: pathOf(BROWSERS), headless: true });
-    try {
-      expect(await browser.version()).toContain("firefox");
-      const page = await browser.newPage();
-      await page.goto(`${served.url}index.html`);
-      await expectNodesPython((act, names) => page.evaluate(act, names), APART);
-    } finally {
-      await browser.close();
-      served.close();
-    }
-  },
-);
+test.skipIf(why)("emits the bytes that Node emits for each example", { timeout: 180_000 }, async () => {
+  const { default: puppeteer } = await import(createRequire(join(site, "package.json")).resolve("puppeteer-core"));
+  const served = await serveSite();
+  const browser = await puppeteer.launch({ browser: "firefox", executablePath: pathOf(BROWSERS), headless: true });
+  try {
+    expect(await browser.version()).toContain("firefox");
+    const page = await browser.newPage();
+    await page.goto(`${served.url}index.html`);
+    await expectNodesPython((act, names) => page.evaluate(act, names));
+  } finally {
+    await browser.close();
+    served.close();
+  }
+});

@@ -238,7 +238,8 @@ export const commands = {
     says: "Error: not yet",
     file: 'throw new Error("not yet");\n',
     command: "npx tilescript check kernel.ts",
-    remedy: "Mend the line that the message names.",
+    remedy:
+      "The message starts with the line that threw, such as `kernel.ts:1:7`, and shows it: mend that line. `--verbose` prints the stack, too.",
   },
   import: {
     means: "The kernel file imports what is not there.",

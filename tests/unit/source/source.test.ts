@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, test } from "vitest";
 import type { Location } from "../../../src/diagnostics/diagnostic.js";
 import { createSourceIndex } from "../../../src/source/source-index.js";
-import { captureLocation, isTileScript, parseFrame } from "../../../src/diagnostics/callsite.js";
+import { captureLocation, isTileScript, parseFrame, readingProperty } from "../../../src/diagnostics/callsite.js";
 import type { SourceIndex } from "../../../src/ir/source.js";
 import { type Recorded, recorded } from "./fixtures/recorder.js";
 import { sites } from "./fixtures/sites.js";
@@ -47,6 +47,37 @@ describe("captured locations", () => {
   test("should name what a call is bound to, under tsx", () => {
     const output = execFileSync(process.execPath, ["--import", "tsx", FIXTURE, "print"], { encoding: "utf8" });
     expectAnswers(JSON.parse(output) as Recorded[]);
+  });
+
+  test("should say which property is read where the engine may place it at the call before it", () => {
+    const read = () => readingProperty("row", () => captureLocation());
+    expect(read()).not.toHaveProperty("property");
+    // Engines without CallSite objects ask nobody what a stack is.
+    const own = Object.getOwnPropertyDescriptor(Error, "prepareStackTrace");
+    Object.defineProperty(Error, "prepareStackTrace", {
+      configurable: true,
+      get: () => undefined,
+      set: () => {},
+    });
+    const found = [read(), captureLocation()];
+    if (own) Object.defineProperty(Error, "prepareStackTrace", own);
+    else Reflect.deleteProperty(Error, "prepareStackTrace");
+    expect(found).toMatchObject([{ property: "row" }, { line: expect.any(Number) }]);
+    expect(found[1]).not.toHaveProperty("property");
+  });
+
+  test.each([
+    ["const r = f(x).row;", "row", "r"],
+    ["const t = (f(x) as Tile).col.row;", "row", "t"],
+    ["const { aSum: dw, bSum } = f(x);", "aSum", "dw"],
+    ["const { aSum: dw, bSum } = f(x);", "bSum", "bSum"],
+    ["const s = g(f(x).row);", "row", undefined],
+    ["const n = f(x);", "row", "n"],
+  ])("should find in `%s` what the property %s of the call is bound to", (text, property, name) => {
+    const file = join(folder, "property.ts");
+    writeFileSync(file, text);
+    const at = { file, line: 1, column: text.indexOf("f(x)") + 1, property };
+    expect(createSourceIndex().site(at)?.name).toBe(name);
   });
 
   test("should leave the engine's settings as they were", () => {

@@ -34,7 +34,10 @@ export class PaddingFolds {
     const along = (x: HeldTile) => (form === "reduction" ? this.#reduction(step, x) : this.#scan(step, x));
     const [first] = operands;
     // Of several tiles that are folded together nothing is known but that lanes meet.
-    if (isList(first)) first.forEach((each) => along(this.lanes.held(each, results[0]!.type)));
+    if (isList(first)) {
+      for (const each of first) along(this.lanes.held(each, results[0]!.type));
+      return undefined;
+    }
     const [operand] = this.lanes.operands(step).values();
     return operand && along(operand);
   }

@@ -32,6 +32,21 @@ const kinds = async (of: unknown) => (await padding(of)).map(({ of: what, verdic
 const missing = async (of: unknown) =>
   (await padding(of)).flatMap(({ verdict }) => (verdict.kind === "unknown" ? [verdict.missing] : []));
 
+test("what several tiles are reduced to is data, what they are scanned to has lanes that a mask left out", async () => {
+  const pair = ([a, b]: any, [c, d]: any) => [a.add(c), b.add(d)];
+  const summed = (of: (x: any, mask: any) => any) =>
+    ofRows(({ y, row, from, mask }) => {
+      tl.store(y.at(row), tl.sum(of(tl.load(from, { mask, other: 0 }), mask), 0));
+    });
+  const reduced = (x: any) => (tl.reduce([x, x], 0, pair as never) as any)[0];
+  expect(await kinds(summed((x, mask) => tl.where(mask, x, reduced(x))))).toEqual(["padding in tl.reduce: unknown"]);
+  for (const place of [0, 1]) {
+    const scanned = (x: any) => (tl.associativeScan([x, x], 0, pair as never) as any)[place];
+    expect(await kinds(summed((x, mask) => tl.where(mask, x, scanned(x))))).toEqual(["padding in tl.sum: unknown"]);
+    expect(await kinds(summed(scanned))).toEqual(["padding in tl.sum: unknown"]);
+  }
+});
+
 describe("a reduction of lanes that a mask left out", () => {
   const reducing = (reduce: (x: any) => any, other?: number, x?: any) =>
     ofRows(({ y, row, from, mask }) => {

@@ -167,7 +167,9 @@ function isInside(here: Knowledge, value: Term): boolean {
   const limit = atom(LIMIT);
   const holds = (goal: (of: Polynomial) => Polynomial, end: "least" | "most"): boolean => {
     const rounded = withoutSmall(here, p, end);
-    return [rounded, ...(rounded === p ? [] : [p])].some((each) => isAtLeastZero(here, goal(each), "cases"));
+    const ways = [rounded, ...(rounded === p ? [] : [p])].map(goal);
+    // Cases cost far more, and most goals need none.
+    return (["products", "cases"] as const).some((effort) => ways.some((way) => isAtLeastZero(here, way, effort)));
   };
   return holds((of) => subtract(subtract(limit, ONE), of), "most") && holds((of) => add(limit, of), "least");
 }

@@ -41,7 +41,7 @@ def out_arguments(function: Callable[..., Any], outputs: dict[str, torch.Tensor]
 
 def are_placed(outputs: list[dict[str, Any]]) -> bool:
     """Whether a request says how an output lies in memory: then it has to be passed to the wrapper."""
-    return any(spec["layout"] != "contiguous" for spec in outputs)
+    return any(spec.get("layout", "contiguous") != "contiguous" for spec in outputs)
 
 
 def results(

@@ -80,9 +80,11 @@ def differentiable(
     return [result for result in results if result.requires_grad], [leaves[name] for name in names]
 
 
-def gradients(outputs: list[torch.Tensor], leaves: list[torch.Tensor], above: list[torch.Tensor]) -> list[torch.Tensor]:
-    """Zeros are the gradient of tensors that the outputs do not depend on."""
-    found = torch.autograd.grad(outputs, leaves, above, allow_unused=True)
+def gradients(
+    outputs: list[torch.Tensor], leaves: list[torch.Tensor], above: list[torch.Tensor], keep: bool = False
+) -> list[torch.Tensor]:
+    """Zeros are the gradient of tensors that the outputs do not depend on; ``keep`` lets them be asked for again."""
+    found = torch.autograd.grad(outputs, leaves, above, allow_unused=True, retain_graph=keep)
     return [torch.zeros_like(leaf) if grad is None else grad for grad, leaf in zip(found, leaves, strict=True)]
 
 

@@ -7,7 +7,7 @@ import unittest
 import torch
 
 from tilescript_worker.calling import GuardedMemory
-from tilescript_worker.inputs import MARKS, Guarded, draw, dtype_of, values_of
+from tilescript_worker.inputs import MARKS, Guarded, changed_elements, draw, dtype_of, flat, values_of
 
 
 def spec(layout: str | list[int], shape: list[int], dtype: str = "float32") -> dict:
@@ -34,6 +34,17 @@ class Inputs(unittest.TestCase):
                 self.assertTrue(torch.equal(guarded.tensor, values))
                 self.assertEqual(guarded.tensor.is_contiguous(), layout in ("contiguous", "offset"))
                 self.assertFalse(guarded.damaged(inside=True))
+
+    def test_elements_are_flat_however_they_lie(self) -> None:
+        for layout in ("contiguous", "transposed", "sliced", "offset", [8, 3]):
+            # PyTorch takes a tensor of one element for contiguous, whatever its strides are.
+            for shape in ([3, 5], [1, 1], [0, 2]):
+                with self.subTest(layout=layout, shape=shape):
+                    values = draw(spec(layout, shape), 1)
+                    tensor = Guarded.of(spec(layout, shape), "cpu", values).tensor
+                    self.assertTrue(torch.equal(flat(tensor), values.reshape(-1)))
+                    self.assertEqual(changed_elements(tensor, values), 0)
+                    self.assertEqual(changed_elements(tensor, values + 1), values.numel())
 
     def test_writes_outside_are_seen(self) -> None:
         for layout in ("contiguous", "sliced"):

@@ -70,7 +70,9 @@ export async function compileAhead(
   const seen = new Set<string>();
   let known = 0;
   const jobs = found.flatMap((launches, place) => {
-    const fresh = launches.filter(({ key }) => !seen.has(key));
+    // A kernel may be launched twice for one case.
+    const distinct = new Map(launches.map((each) => [each.key, each]));
+    const fresh = [...distinct.values()].filter(({ key }) => !seen.has(key));
     for (const { key } of fresh) seen.add(key);
     known += fresh.filter(({ cached }) => cached).length;
     const missing = fresh.filter(({ cached }) => !cached).map(({ key }) => key);

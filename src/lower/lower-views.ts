@@ -283,7 +283,9 @@ class Lowering {
     const all = [...compared.map(({ mask }) => mask), ...(explicit ? [author(explicit)] : [])];
     if (all.length <= 1) return all[0] as Handle | undefined;
     const key = [...compared.map((each) => each.key), ...(explicit ? [id(explicit)] : [])].join("&");
-    const from = [...view.indices, ...view.tensor.dims, ...(explicit ? [explicit] : [])];
+    // An author's own comparison may stand further inside than where all uses of these meet.
+    const masks = all.map((mask) => valueOf(mask as Handle));
+    const from = [...view.indices, ...view.tensor.dims, ...masks];
     return this.#values.once(key, from, () => AND(...all) as Handle);
   }
 

@@ -29,6 +29,8 @@ export class WrittenOnce {
   readonly #authored = new Map<string, OpStatement>();
   /** Statements of the author's that were written before their place. */
   readonly #early = new Set<Statement>();
+  /** Statements of the author's that stand at their place. */
+  readonly #inPlace = new Set<Statement>();
   /** The blocks around what makes each value of the author's. */
   readonly #made = new Map<Value, Path>();
 
@@ -64,9 +66,9 @@ export class WrittenOnce {
     }
   }
 
-  /** Notes that the author's program makes these values here. */
+  /** Notes that the author's program makes these values here, unless they stand earlier. */
   makes(values: readonly Value[]): void {
-    for (const value of values) this.#made.set(value, this.#path);
+    for (const value of values) if (!this.#made.has(value)) this.#made.set(value, this.#path);
   }
 
   /** Whether a statement of the author's stands already where its value was first needed. */
@@ -78,6 +80,7 @@ export class WrittenOnce {
   give(key: string, from: readonly Argument[], statement: OpStatement): void {
     const own = this.#own(key);
     this.#note(own);
+    this.#inPlace.add(statement);
     const isMovable = statement.operands.every((operand) => operand === undefined || from.includes(operand));
     if (isMovable && !this.#authored.has(own)) this.#authored.set(own, statement);
     this.#blocks.at(-1)!.values.set(own, new Handle(statement.results[0]!));
@@ -88,12 +91,15 @@ export class WrittenOnce {
     const path = this.#placed(key, from);
     const own = this.#own(key);
     const authored = path === this.#planned?.places.get(own) ? this.#planned.authored.get(own) : undefined;
-    return this.at(key, path.length, authored ? () => this.#writeEarly(authored) : make);
+    // One that stands in a block before this place, such as a loop's body, cannot be seen here and stays where it is.
+    const isLater = authored !== undefined && !this.#inPlace.has(authored);
+    return this.at(key, path.length, isLater ? () => this.#writeEarly(authored, path) : make);
   }
 
   /** All operands are there: what needs the value is made of them too. */
-  #writeEarly(statement: OpStatement): Handle {
+  #writeEarly(statement: OpStatement, path: Path): Handle {
     this.#early.add(statement);
+    for (const value of statement.results) this.#made.set(value, path);
     this.#recorder.append(statement);
     return new Handle(statement.results[0]!);
   }

@@ -31,6 +31,52 @@ describe("what is written once", () => {
     `);
   });
 
+  test("should be written again where the author's mask stands inside a loop that has ended", () => {
+    expect(bodyOf(repeats.earlier)).toMatchInlineSnapshot(`
+      "cols = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+      total = tl.zeros([BLOCK], dtype=tl.float32)
+      for _ in range(3):
+          total += tl.load(x_ptr + cols, mask=cols < N, other=0.0)
+          total += tl.load(x_ptr + cols, mask=cols < N, other=0.0)
+      tl.store(y_ptr + cols * stride_yn, total, mask=cols < N)"
+    `);
+  });
+
+  test("should join the author's masks in the arm that has them", () => {
+    expect(bodyOf(repeats.arms)).toMatchInlineSnapshot(`
+      "rows = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+      for n in range(0, N, BLOCK):
+          cols = n + tl.arange(0, BLOCK)
+          total = tl.zeros([BLOCK, BLOCK], dtype=tl.float32)
+          mask = (rows[:, None] < M) & (cols[None, :] < N)
+          if FLAG:
+              is_row = rows[:, None] < M
+              is_column = cols[None, :] < N
+              total = tl.load(
+                  x_ptr + rows[:, None] * stride_xm + cols[None, :] * stride_xn,
+                  mask=is_row & is_column,
+                  other=0.0,
+              )
+              for _ in range(3):
+                  total += tl.load(
+                      x_ptr + (rows[:, None] * stride_xm + cols[None, :] * stride_xn),
+                      mask=is_row & is_column,
+                      other=0.0,
+                  )
+          else:
+              total = tl.load(
+                  x_ptr + rows[:, None] * stride_xm + cols[None, :] * stride_xn,
+                  mask=mask,
+                  other=0.0,
+              )
+          tl.store(
+              y_ptr + rows[:, None] * stride_ym + cols[None, :] * stride_yn,
+              total,
+              mask=mask,
+          )"
+    `);
+  });
+
   test("should have one name where a JavaScript function is called twice", () => {
     expect(bodyOf(repeats.inlined)).toMatchInlineSnapshot(`
       "pid = tl.program_id(0)
@@ -141,8 +187,9 @@ test("a loop should carry pointers for all of it, and advance those of one arm t
 });
 
 describe("the emitted form computes what the author's does", () => {
-  const { branched, later, inlined, named, exclusive, rows } = repeats;
-  test.each(Object.entries({ branched, later, inlined, named, exclusive, rows }))("%s", async (name, made) => {
+  const { branched, later, earlier, arms, inlined, named, exclusive, rows } = repeats;
+  const all = { branched, later, earlier, arms, inlined, named, exclusive, rows };
+  test.each(Object.entries(all))("%s", async (name, made) => {
     const sizes = { M: 17, N: name === "exclusive" ? 20 : 37, K: 70, Z: 2 };
     const kernel = await build(made as never);
     const own = kernel.signature.sizes.map((size) => [size, sizes[size as keyof typeof sizes]]);

@@ -38,6 +38,7 @@ import { referenceFunction } from "../torch/reference-function.js";
 import { INTERPRETED, ROW_LIMIT, torchDType } from "../wrapper/wrapper-checks.js";
 import { REACH_LIMIT } from "../wrapper/wrapper-reach.js";
 import { TRITON_DTYPES } from "../wrapper/wrapper-numbers.js";
+import { REFUSE_RECORDING, refuseRecording } from "../wrapper/gradient-helpers.js";
 import { firstConfig } from "../wrapper/autotune.js";
 import { GPU_PROPERTY, STATED_GPU } from "../wrapper/wrapper-launch.js";
 import { isRepeatable, repeatedFunction } from "../wrapper/repeated.js";
@@ -201,6 +202,7 @@ function assembled(
     ...(isMentioned(IS_SPECIALISED) ? copyNames : []),
     ...kernels.flatMap(firstConfig).slice(0, 1),
     ...before,
+    ...(isMentioned(REFUSE_RECORDING) ? [refuseRecording] : []),
     ...parts,
     ...helperFunctions(isMentioned, kernels.some(takesFloats), last.length > 0),
     ...(isMentioned(IS_SPECIALISED) ? hostHelpers : []),

@@ -7,7 +7,7 @@ import type { SourceIndex } from "../../ir/source.js";
 import { type Called, type CompositionOptions, writeComposition, type WrittenComposition } from "./composition.js";
 import type { KernelNames } from "../names/kernel-names.js";
 import type { Names } from "../names/names.js";
-import { type OpOptions, registration, withoutAnnotations } from "./registration.js";
+import { forwardModeCheck, type OpOptions, registration, withoutAnnotations } from "./registration.js";
 import * as py from "../python/py-build.js";
 import type { Block, Expression, Parameter } from "../python/py.js";
 import type { Binding } from "../torch/number-bindings.js";
@@ -16,6 +16,8 @@ import { inputParameters, returnType } from "../wrapper/wrapper-words.js";
 /** A function of the module before registration: its parameters and its calls. */
 export interface Part {
   readonly params: readonly Parameter[];
+  /** Those that are tensors, by their Python names. */
+  readonly tensors: readonly string[];
   readonly real: WrittenComposition;
   readonly fake: WrittenComposition;
 }
@@ -87,7 +89,7 @@ export class OperatorContext {
   }
 
   /** A PyTorch operator with its fake implementation for torch.compile. */
-  registered(name: string, qualified: string, { params, real, fake }: Part, count: number): Block {
+  registered(name: string, qualified: string, { params, tensors, real, fake }: Part, count: number): Block {
     const { namespace, form = "custom_op" } = this.op;
     return [
       {
@@ -98,7 +100,7 @@ export class OperatorContext {
         returns: returnType(count),
         origin: this.operator.face.at,
         docstring: `torch.ops.${namespace}.${qualified}.`,
-        body: returning(real),
+        body: [forwardModeCheck(qualified, tensors), ...returning(real)],
       },
       {
         kind: "function",

@@ -42,7 +42,8 @@ function forward(context: OperatorContext) {
     const written = context.write(context.operator.forward, { device: context.device(), fake });
     return { ...written, statements: [...context.bindings(written.used, context.sizes), ...written.statements] };
   };
-  return { params: context.params, real: write(false), fake: write(true) };
+  const tensors = context.inputs.map(({ name }) => context.parameter(name));
+  return { params: context.params, tensors, real: write(false), fake: write(true) };
 }
 
 /** The function for PyTorch code. It returns only the outputs: new tensors, or the caller's. */

@@ -2,6 +2,7 @@
 import { fail } from "../../diagnostics/diagnostic.js";
 import { operatorGradient } from "../../diagnostics/catalogue/operator-codes.js";
 import type { TensorParam } from "../../ir/nodes.js";
+import { isFloatElem } from "../../types/dtype.js";
 import { type Composition, gradientOf } from "../../ir/operator-ir.js";
 import { callOrder, type InputParam, type NumberParam, numberParams } from "../names/call-order.js";
 import { Needs } from "./composition-needs.js";
@@ -142,23 +143,48 @@ class GradientEmitter {
     const write = (fake: boolean) => {
       const written = context.write(backward, { ...this.#options(py.name(this.#local(like))), fake });
       const statements = [...context.bindings(written.used, this.#sizes), ...written.statements];
-      return { ...written, statements: fake ? statements : [...this.#inRows(), ...statements] };
+      return { ...written, statements: fake ? statements : [...this.#inRows(isOptional), ...statements] };
     };
-    return { params, real: write(false), fake: write(true) };
+    const tensors = [...this.#given, ...this.#kept.map(({ name }) => name)].map((name) => this.#local(name));
+    return { params, tensors, real: write(false), fake: write(true) };
   }
 
-  /** Lays out gradients that a kernel takes with certain strides only: autograd gives any, 0 after a sum. */
-  #inRows(): Block {
-    const { called } = this.context;
+  /**
+   * Lays out what a kernel takes with certain strides only: autograd gives gradients of any, 0 after a sum, and the
+   * forward function may have taken an input in any layout.
+   */
+  #inRows(isOptional: (kept: Kept) => boolean): Block {
+    const { called, inputs } = this.context;
     const strict = this.backward.steps.flatMap((step) =>
       step.kind === "launch" ? [...called.get(step.kernel)!.strict].map((name) => step.args[name]) : [],
     );
-    return this.#given
-      .filter((name) => strict.some((node) => isTorchNode(node) && node.kind === "input" && node.name === name))
-      .map((name) => {
-        const gradient = py.name(this.#local(name));
-        return py.assign(gradient, py.call(py.attribute(gradient, "contiguous")));
-      });
+    const isStrict = (name: string): boolean =>
+      strict.some((node) => isTorchNode(node) && node.kind === "input" && node.name === name);
+    const laidOut = (name: string): Statement => {
+      const tensor = py.name(this.#local(name));
+      return py.assign(tensor, py.call(py.attribute(tensor, "contiguous")));
+    };
+    const kept = this.#kept.filter(({ name }) => isStrict(name) && inputs.some((param) => param.name === name));
+    return [
+      ...this.#given.filter(isStrict).map(laidOut),
+      ...kept.map((each): Statement => {
+        const isThere = py.compare(py.name(this.#local(each.name)), ["is not", py.none]);
+        const body = [laidOut(each.name)];
+        return isOptional(each) ? { kind: "if", branches: [{ test: isThere, body }] } : body[0]!;
+      }),
+    ];
+  }
+
+  /** Refuses to leave out a gradient that PyTorch wants and the author has not written. */
+  #unwritten(): Block {
+    const { face } = this.context.operator;
+    return callOrder(face).flatMap((param, i): Statement[] => {
+      if (param.kind !== "tensor" || this.#owners.has(param.name) || !isFloatElem(param.dtype)) return [];
+      const name = this.context.parameter(param.name);
+      const text = py.string(`${this.context.names.wrapper} has no gradient of ${name}; call it with ${name}.detach()`);
+      const body = [py.raise(py.call("RuntimeError", text))];
+      return [{ kind: "if", branches: [{ test: isAsked(param, i), body }] }];
+    });
   }
 
   /** Reads each size from the first of these tensors that has it. */
@@ -260,6 +286,7 @@ class GradientEmitter {
       params,
       docstring: `The gradients of the inputs of ${context.names.wrapper}.`,
       body: [
+        ...this.#unwritten(),
         ...(kept.length > 0 ? [py.assign(py.tupled(kept.map(py.name), true), py.dotted("ctx.saved_tensors"))] : []),
         ...this.#needed((flag) => asked.has(flag) || optional.has(flag)),
         py.assign(py.tupled(gradients), call),

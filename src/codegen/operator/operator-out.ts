@@ -1,5 +1,6 @@
 /** The variant of an operator that writes the caller's tensors: `ns::layer_norm_out`. */
 import type { TensorParam } from "../../ir/nodes.js";
+import { isFloatElem } from "../../types/dtype.js";
 import { givenSizes } from "../names/call-order.js";
 import { outputName } from "../names/kernel-names.js";
 import type { OperatorContext } from "./operator-context.js";
@@ -29,7 +30,8 @@ export function outDefinitions(context: OperatorContext): Block {
     ...outputs.flatMap((param) => [py.expression(checkedOutput(scope, param)), ...contiguousCheck(scope, param)]),
     ...statements,
   ];
-  return writingOperator(names, params, [...given.values()], [], withoutUnusedSizes(body), context.op);
+  const isFloat = outputs.some(({ dtype }) => isFloatElem(dtype));
+  return writingOperator(names, params, [...given.values()], [], withoutUnusedSizes(body), isFloat, context.op);
 }
 
 /** The context in which outputs are arguments. */

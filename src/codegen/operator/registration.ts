@@ -9,7 +9,8 @@ import type { KernelIR } from "../../ir/nodes.js";
 import { setsBlocks } from "../wrapper/wrapper-descriptors.js";
 import type { KernelNames } from "../names/kernel-names.js";
 import * as py from "../python/py-build.js";
-import type { Block, Expression, FunctionDef, Parameter } from "../python/py.js";
+import type { Block, Expression, FunctionDef, Parameter, Statement } from "../python/py.js";
+import { REFUSE_FORWARD_MODE, REFUSE_RECORDING } from "../wrapper/gradient-helpers.js";
 
 export interface OpOptions {
   /** The first part of the operator's name: `torch.ops.NAMESPACE.NAME`. */
@@ -66,6 +67,16 @@ export function notTraceable(ir: KernelIR): string | undefined {
   return float && cannot(`the float argument ${float.name}`, widened);
 }
 
+/** The line with which an operator's function starts: it has no tangent of its results, and must not drop one. */
+export function forwardModeCheck(qualified: string, tensors: readonly string[]): Statement {
+  return py.expression(py.call(REFUSE_FORWARD_MODE, py.string(qualified), ...tensors.map(py.name)));
+}
+
+/** The line after an operator that writes floats of its caller: PyTorch must not take them for constants. */
+export function recordingCheck(operator: string): Statement {
+  return py.expression(py.call(REFUSE_RECORDING, py.name(operator)));
+}
+
 /** `ns::gemm_out` writes and updates the caller's tensors, and returns nothing. */
 export function writingOperator(
   names: KernelNames,
@@ -73,14 +84,17 @@ export function writingOperator(
   outputs: readonly string[],
   updated: readonly string[],
   body: Block,
+  isFloat: boolean,
   { namespace, form = "custom_op" }: OpOptions,
 ): Block {
   const annotation = py.dotted("torch.Tensor");
+  const qualified = `${names.wrapper}_out`;
+  const tensors = params.map(({ name }) => name).filter((name) => [...names.tensors.values()].includes(name));
   const isOptional = (param: Parameter): boolean => param.default !== undefined;
   const definition: FunctionDef = {
     kind: "function",
     name: names.opOut,
-    decorators: [registration(form, `${namespace}::${names.wrapper}_out`, [...updated, ...outputs])],
+    decorators: [registration(form, `${namespace}::${qualified}`, [...updated, ...outputs])],
     // PyTorch refuses keyword-only tensors.
     params: [
       ...params.filter((param) => !isOptional(param)),
@@ -88,11 +102,12 @@ export function writingOperator(
       ...params.filter(isOptional),
     ],
     returns: py.none,
-    docstring: `${names.wrapper} into tensors of the caller, as torch.ops.${namespace}.${names.wrapper}_out.`,
-    body,
+    docstring: `${names.wrapper} into tensors of the caller, as torch.ops.${namespace}.${qualified}.`,
+    body: [forwardModeCheck(qualified, [...tensors, ...outputs]), ...body],
   };
+  const check = isFloat ? [recordingCheck(names.opOut)] : [];
   // A custom_op without results needs no fake implementation; for a triton_op PyTorch would run the wrapper.
-  if (form === "custom_op") return [definition];
+  if (form === "custom_op") return [definition, ...check];
   const fake: FunctionDef = {
     kind: "function",
     name: `_${names.opOut}_fake`,
@@ -101,7 +116,7 @@ export function writingOperator(
     docstring: `What torch.compile sees of ${names.opOut}: nothing new.`,
     body: [],
   };
-  return [definition, fake];
+  return [definition, fake, ...check];
 }
 
 export function withoutAnnotations(params: readonly Parameter[]): readonly Parameter[] {

@@ -20,9 +20,11 @@ import * as py from "../python/py-build.js";
 import type { Block, Expression, FunctionDef, Parameter } from "../python/py.js";
 import {
   checkNamespace,
+  forwardModeCheck,
   notAnOperator,
   notTraceable,
   type OpOptions,
+  recordingCheck,
   registration,
   withoutAnnotations,
   writingOperator,
@@ -30,6 +32,7 @@ import {
 import type { Binding } from "../torch/number-bindings.js";
 import { dtypeBinder, torchDType } from "../wrapper/wrapper-checks.js";
 import { returnType } from "../wrapper/wrapper-words.js";
+import { isFloatElem } from "../../types/dtype.js";
 
 /** `launcher` is the wrapper, `sizes` say where each size is read off. */
 export function opDefinitions(
@@ -47,6 +50,10 @@ export function opDefinitions(
   const params = star < 0 ? launcher.params : launcher.params.slice(0, star);
   const outputs = tensors.filter((param) => param.role === "out");
   const updated = tensors.filter((param) => param.role === "inout").map((param) => names.tensors.get(param.name)!);
+  const read = tensors.filter((param) => param.role !== "out").map((param) => names.tensors.get(param.name)!);
+  const isFloat = (role: TensorParam["role"]): boolean =>
+    tensorsOf(ir, role).some((param) => isFloatElem(param.dtype));
+  const check = isFloat("inout") ? [recordingCheck(names.op)] : [];
   const { namespace, form = "custom_op" } = op;
   const untraceable = form === "triton_op" && notTraceable(ir);
   if (untraceable) fail(tritonOp.alone(ir.name, untraceable), ir.at);
@@ -57,17 +64,19 @@ export function opDefinitions(
     params,
     returns: returnType(outputs.length),
     docstring: `${names.wrapper} as torch.ops.${namespace}.${names.wrapper}.`,
-    body: callBody(ir, names, params, outputs, updated.length),
+    body: [forwardModeCheck(names.wrapper, read), ...callBody(ir, names, params, outputs, updated.length)],
   };
   const fake = fakeFunction(ir, names, `_${names.op}_fake`, params, sizes, [py.dotted(`${names.op}.register_fake`)]);
-  if (outputs.length === 0) return [functional, fake];
+  if (outputs.length === 0) return [functional, fake, ...check];
   const written = launcher.params.slice(params.length + 1).map((param) => param.name);
   const call = py.call(
     names.wrapper,
     ...params.map(({ name }) => py.name(name)),
     ...written.map((name) => py.keyword(name, py.name(name))),
   );
-  return [functional, fake, ...writingOperator(names, params, written, updated, [py.expression(call)], op)];
+  const writesFloats = isFloat("out") || isFloat("inout");
+  const writing = writingOperator(names, params, written, updated, [py.expression(call)], writesFloats, op);
+  return [functional, fake, ...check, ...writing];
 }
 
 /** About an output that a call may leave out, which `torch.library` has no schema for. */

@@ -25,8 +25,9 @@ export const checkTensor = helper(
 if type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
     kind = type(tensor).__name__
     raise TypeError(f"{label} must be a plain tensor, got one of type {kind}")
-if tensor.layout != torch.strided:
-    raise TypeError(f"{label} must be a dense tensor, got {tensor.layout}")
+if tensor.is_nested or tensor.layout != torch.strided:
+    kind = "a nested one" if tensor.is_nested else tensor.layout
+    raise TypeError(f"{label} must be a dense tensor, got {kind}")
 if not torch.compiler.is_dynamo_compiling() and tensor.is_neg():
     raise ValueError(f"{label} is a lazily negated view; call .resolve_neg() first")`,
 );

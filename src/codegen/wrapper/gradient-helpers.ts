@@ -13,6 +13,10 @@ export const RECORDS_GRADIENT = "_records_gradient";
 export const WITHOUT_GRADIENT = "_without_gradient";
 /** Refuses to write a tensor of the caller whose gradient would be lost. */
 export const REFUSE_GRADIENT = "_refuse_gradient";
+/** Refuses to compute an operator whose result has a tangent. */
+export const REFUSE_FORWARD_MODE = "_refuse_forward_mode";
+/** Has an operator that writes given tensors refuse a call that PyTorch would record. */
+export const REFUSE_RECORDING = "_refuse_recording";
 const FUNCTION = "_WithoutGradient";
 
 const recordsGradient = helper(
@@ -37,6 +41,44 @@ const refuseTangents = helper(
         continue
     if torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None:
         raise NotImplementedError(f"{label} has no forward-mode gradient")`,
+);
+
+/** torch.func takes the wrapping off, so that an operator sees tensors without tangents. */
+const refuseForwardMode = helper(
+  REFUSE_FORWARD_MODE,
+  "label *tensors",
+  "Refuses a call whose results would have tangents, which an operator has not.",
+  `if torch.autograd.forward_ad._current_level < 0:
+    return
+if torch._functorch.eager_transforms.JVP_NESTING > 0:
+    raise NotImplementedError(f"{label} has no forward-mode gradient")
+_refuse_tangents(label, tensors)`,
+);
+
+/**
+ * PyTorch takes no formula of a gradient for an operator that writes its arguments, and would leave their gradient out.
+ * The kernels of these keys go before the one of `Autograd` that PyTorch has registered.
+ */
+export const refuseRecording = helper(
+  REFUSE_RECORDING,
+  "operator",
+  "Refuses calls of an operator whose gradient PyTorch would leave out.",
+  `label = operator._name
+
+def checked(keyset, *args):
+    wanted = [x.requires_grad for x in args if isinstance(x, torch.Tensor)]
+    if torch.is_grad_enabled() and any(wanted):
+        raise RuntimeError(
+            f"{label}: what is written to a given tensor has no gradient; "
+            "call it under torch.no_grad()"
+        )
+    with torch._C._AutoDispatchBelowAutograd():
+        others = keyset & torch._C._after_autograd_keyset
+        return operator._opoverload.redispatch(others, *args)
+
+for device in ("CPU", "CUDA", "Meta"):
+    key = f"Autograd{device}"
+    operator._lib.impl(label, checked, key, with_keyset=True)`,
 );
 
 const withoutGradient = helper(
@@ -65,12 +107,13 @@ const autogradFunction: ClassDef = {
   bases: [py.dotted("torch.autograd.Function")],
   docstring: "A kernel whose gradient nobody has written.",
   body: [
+    staticMethod("forward", "kernel updated options *inputs", "return kernel(*inputs, **options)"),
     staticMethod(
-      "forward",
-      "ctx kernel updated options *inputs",
-      `ctx.name = kernel.__name__
-ctx.mark_dirty(*(tensor for tensor in updated if tensor is not None))
-return kernel(*inputs, **options)`,
+      "setup_context",
+      "ctx inputs output",
+      `kernel, updated, *_ = inputs
+ctx.name = kernel.__name__
+ctx.mark_dirty(*(tensor for tensor in updated if tensor is not None))`,
     ),
     staticMethod(
       "backward",
@@ -97,7 +140,9 @@ if torch.is_grad_enabled() and any(wanted):
 
 /** Those that are mentioned, with what they call. */
 export function gradientHelpers(isMentioned: (name: string) => boolean): readonly (FunctionDef | ClassDef)[] {
-  const records = isMentioned(RECORDS_GRADIENT) ? [recordsGradient, refuseTangents] : [];
+  const records = isMentioned(RECORDS_GRADIENT) ? [recordsGradient] : [];
+  const modes = isMentioned(REFUSE_FORWARD_MODE) ? [refuseForwardMode] : [];
+  const tangents = records.length + modes.length > 0 ? [refuseTangents] : [];
   const calls = isMentioned(WITHOUT_GRADIENT) ? [withoutGradient, autogradFunction] : [];
-  return [...records, ...calls, ...(calls.length > 0 || isMentioned(REFUSE_GRADIENT) ? [refuseGradient] : [])];
+  return [...records, ...modes, ...tangents, ...calls, ...(calls.length > 0 || isMentioned(REFUSE_GRADIENT) ? [refuseGradient] : [])];
 }

@@ -255,6 +255,10 @@ class Gradients(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "copied: a result that is written to a given tensor has no gradient"):
             copied.kernel_fn(x.requires_grad_(), y)
 
+    def test_transforms_of_functions(self):
+        with self.assertRaisesRegex(RuntimeError, "doubled has no backward"):
+            torch.func.grad(lambda x: doubled.kernel_fn(x)[0].sum())(torch.randn(20))
+
     def test_forward_mode(self):
         with forward_ad.dual_level():
             dual = forward_ad.make_dual(torch.randn(20), torch.ones(20))

@@ -2,6 +2,7 @@
 
 import unittest
 
+import accumulate
 import choices
 import even
 import moments
@@ -36,6 +37,43 @@ class Operators(unittest.TestCase):
         compiled = torch.compile(count, fullgraph=True, backend="aot_eager")
         torch.testing.assert_close(compiled(x, seen), x.mean(1), rtol=1e-4, atol=1e-4)
         self.assertEqual(seen.tolist(), [1, 1, 1, 1])
+
+    def test_what_is_written_takes_no_part_in_a_gradient(self):
+        weight, total = torch.randn(20, requires_grad=True), torch.zeros(20)
+        ops = torch.ops.tests
+
+        def update(x, y):
+            ops.accumulate(x, y)
+            return y * 2
+
+        compiled = torch.compile(update, fullgraph=True, backend="aot_eager")
+        x, seen, mean, centred = weight.reshape(4, 5), torch.zeros(4, dtype=torch.int32), torch.empty(4), torch.empty(4, 5)
+        calls = (
+            ("accumulate", lambda: ops.accumulate(weight, total)),
+            ("accumulate", lambda: ops.accumulate(total, weight * 1)),
+            ("accumulate", lambda: compiled(weight, total)),
+            ("even_out", lambda: ops.even_out(weight, total)),
+            ("moments_out", lambda: ops.moments_out(x, seen, mean, centred)),
+        )
+        for name, call in calls:
+            with self.assertRaisesRegex(Exception, f"{name}: what is written to a given tensor has no gradient"):
+                call()
+        self.assertEqual(total.tolist(), [0.0] * 20)
+        # What holds integers has none.
+        self.assertTrue(ops.moments(x, seen)[0].requires_grad)
+        version = total._version
+        with torch.no_grad():
+            torch.testing.assert_close(update(weight, total), weight * 2)
+            torch.testing.assert_close(compiled(weight, total), weight * 4)
+        self.assertGreater(total._version, version)
+
+    def test_no_tangent_is_dropped(self):
+        x, ops = torch.ones(20), torch.ops.tests
+        calls = (ops.even, lambda x: ops.even_out(x, torch.empty(20)), lambda x: ops.accumulate(x, torch.ones(20)))
+        for call in calls:
+            for forward in (lambda f: torch.func.jvp(f, (x,), (x,)), lambda f: torch.func.jacfwd(f)(x)):
+                with self.assertRaisesRegex(NotImplementedError, "has no forward-mode gradient"):
+                    forward(call)
 
     def test_the_plain_way_stays(self):
         self.assertIs(choices.kernel_fn, choices.choices)

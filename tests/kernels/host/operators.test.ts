@@ -2,6 +2,7 @@
 import { beforeAll, expect, test } from "vitest";
 import { drawTests } from "../../support/drawn.js";
 import type { CompiledKernel } from "../../../src/contract/compiled.js";
+import * as argumentKernels from "./argument-kernels.js";
 import * as kernels from "./kernels.js";
 import { buildAll } from "../../support/build.js";
 import { testModules } from "../../support/python.js";
@@ -17,8 +18,9 @@ beforeAll(async () => {
 
 test("opcheck and torch.compile accept them", { timeout: 180_000 }, async () => {
   const { choices, even, moments } = built;
+  const { accumulate } = await buildAll({ accumulate: argumentKernels.accumulate });
   const emitted = Object.fromEntries(
-    Object.entries({ choices, even, moments }).map(([name, kernel]) => [name, kernel.emit({ op })]),
+    Object.entries({ accumulate, choices, even, moments }).map(([name, kernel]) => [name, kernel.emit({ op })]),
   );
   expect(await testModules(new URL("operators.py", import.meta.url), emitted)).toMatch(/\nOK\n?$/);
 });
@@ -32,6 +34,7 @@ test("what is registered", () => {
         x: torch.Tensor, seen: torch.Tensor, eps: float = 0.0
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """moments as torch.ops.tests.moments."""
+        _refuse_forward_mode("moments", x, seen)
         _, mean, centred = moments(x, seen, eps)
         return mean, centred
 
@@ -56,7 +59,11 @@ test("what is registered", () => {
         eps: float = 0.0,
     ) -> None:
         """moments into tensors of the caller, as torch.ops.tests.moments_out."""
+        _refuse_forward_mode("moments_out", x, seen, mean, centred)
         moments(x, seen, eps, mean=mean, centred=centred)
+
+
+    _refuse_recording(moments_out_op)
 
 
     "

@@ -115,3 +115,43 @@ export const doubled = op(
     return { before, after: total };
   },
 );
+
+/** y = x where x is positive, of tensors without gaps. */
+const positive = kernel(
+  "positive",
+  {
+    params: {
+      x: tensor(T, ["M", "N"], { contiguous: true }),
+      by: tensor(T, ["M", "N"], { contiguous: true }).optional(),
+      y: tensor.out(T, ["M", "N"]),
+      BLOCK: constexpr(),
+    },
+    grid: ({ M, N, BLOCK }) => [M, tl.cdiv(N, BLOCK)],
+    config: { BLOCK: 32 },
+  },
+  ({ x, by, y, BLOCK }) => {
+    const row = tl.inBounds(tl.programId(0));
+    const cols = tl.programId(1).mul(BLOCK).add(tl.arange(0, BLOCK));
+    const values = tl.load(x.at(row, cols));
+    tl.when(by.given, () => {
+      tl.store(y.at(row, cols), tl.where(values.gt(0), tl.load(by.at(row, cols)), 0));
+    }).otherwise(() => {
+      tl.store(y.at(row, cols), tl.maximum(values, 0));
+    });
+  },
+);
+
+/** x · weight, positive; its gradient wants rows of x, which it takes in any layout, and the weight has none. */
+export const rectified = op(
+  "rectified",
+  {
+    params: { x: tensor(T, ["M", "N"]), weight: tensor(T, ["N"]), y: tensor.out(T, ["M", "N"]) },
+    reference: ({ x, weight }, torch) => torch.relu(x.mul(weight)),
+  },
+  ({ x, weight }, torch) => ({ y: torch.relu(scaled.call({ x, weight }).y) }),
+  ({ x, weight }, { y: dy }) => {
+    const passed = positive.call({ x: scaled.call({ x, weight }).y, by: dy }).y;
+    const { y: kept } = positive.call({ x });
+    return { x: scaled.call({ x: passed, weight }).y.add(kept.mul(0)) };
+  },
+);

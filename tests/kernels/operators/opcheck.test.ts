@@ -5,7 +5,7 @@ import { layerNorm } from "../../../examples/layer-norm.js";
 import { rmsNorm } from "../../../examples/rms-norm.js";
 import { drawTests } from "../../support/drawn.js";
 import { testModules } from "../../support/python.js";
-import { affine, doubled, scale } from "./kernels.js";
+import { affine, doubled, rectified, scale } from "./kernels.js";
 
 drawTests("operators on PyTorch", "src/codegen/operator");
 
@@ -14,6 +14,7 @@ test("opcheck, torch.compile and gradients in float64", { timeout: 300_000 }, as
     scale: await build(scale),
     affine: await build(affine),
     doubled: await build(doubled),
+    rectified: await build(rectified),
     layer_norm: await build(layerNorm),
     rms_norm: await build(rmsNorm),
   };

@@ -221,6 +221,7 @@ test("what torch looks at is settled before a kernel changes it", async () => {
   expect(python.slice(start, python.indexOf("@doubled_op", start)).trim()).toMatchInlineSnapshot(`
     "def doubled_op(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """torch.ops.tilescript.doubled."""
+        _refuse_forward_mode("doubled", x)
         total = x.clone()
         before = total.add(1)
         accumulate(x, total)
@@ -241,6 +242,7 @@ test("a gradient that nobody asks for costs nothing but what others need too", a
         needs_bias: bool,
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """torch.ops.tilescript.affine_backward."""
+        _refuse_forward_mode("affine_backward", grad_y, x, weight)
         if needs_x:
             dx = scaled(grad_y, weight)
         else:

@@ -5,6 +5,7 @@ import unittest
 import affine
 import doubled
 import layer_norm
+import rectified
 import rms_norm
 import scale
 import torch
@@ -223,6 +224,33 @@ class Operators(unittest.TestCase):
         got = torch.autograd.grad(scale.kernel_fn(*inputs).sum(), inputs)
         expected = torch.autograd.grad(scale.reference_fn(*inputs).sum(), inputs)
         torch.testing.assert_close(got, expected)
+
+    def test_a_gradient_that_nobody_wrote(self):
+        x, weight = leaves((5, 37), (37,))
+        for inputs in ((x, weight), (x.detach(), weight)):
+            with self.assertRaisesRegex(RuntimeError, r"rectified has no gradient of weight; call it with weight\.detach"):
+                rectified.rectified(*inputs).sum().backward()
+        self.assertIsNone(weight.grad)
+        rectified.rectified(x, weight.detach()).sum().backward()
+        torch.testing.assert_close(x.grad, ((x * weight) > 0) * weight)
+
+    def test_inputs_may_lie_as_they_like(self):
+        (x,), weight = leaves((37, 5)), torch.randn(37)
+        for by in (torch.randn(37, 5).T, torch.randn(5, 1).expand(5, 37), torch.randn(5, 74)[:, ::2]):
+            x.grad = None
+            rectified.rectified(x.T, weight).backward(by)
+            torch.testing.assert_close(x.grad, (((x.T * weight) > 0) * weight * by).T)
+
+    def test_no_tangent_is_dropped(self):
+        x, weight = (leaf.detach() for leaf in leaves((5, 37), (37,)))
+        for module in (scale, rectified):
+            with self.assertRaisesRegex(NotImplementedError, f"{module.__name__} has no forward-mode gradient"):
+                torch.func.jvp(lambda x, m=module: m.kernel_fn(x, weight), (x,), (x,))
+        with torch.autograd.forward_ad.dual_level():
+            dual = torch.autograd.forward_ad.make_dual(x, x)
+            with self.assertRaisesRegex(NotImplementedError, "scale has no forward-mode gradient"):
+                scale.scale(dual, weight)
+            self.assertEqual(scale.scale(x, weight).shape, (5, 37))
 
     def test_compiled_is_eager(self):
         def loss(x, weight, bias):

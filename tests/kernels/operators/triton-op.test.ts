@@ -28,6 +28,7 @@ test("what is registered", async () => {
     "@torch.library.triton_op("traced::softmax", mutates_args=())
     def softmax_op(x: torch.Tensor) -> torch.Tensor:
         """softmax as torch.ops.traced.softmax."""
+        _refuse_forward_mode("softmax", x)
         return softmax(x)
 
 
@@ -42,12 +43,16 @@ test("what is registered", async () => {
     @torch.library.triton_op("traced::softmax_out", mutates_args=("out",))
     def softmax_out_op(x: torch.Tensor, out: torch.Tensor) -> None:
         """softmax into tensors of the caller, as torch.ops.traced.softmax_out."""
+        _refuse_forward_mode("softmax_out", x, out)
         softmax(x, out=out)
 
 
     @softmax_out_op.register_fake
     def _softmax_out_op_fake(x, out):
-        """What torch.compile sees of softmax_out_op: nothing new.""""
+        """What torch.compile sees of softmax_out_op: nothing new."""
+
+
+    _refuse_recording(softmax_out_op)"
   `);
   expect(/^ +\(wrap_triton[^]*?\n {4}\)$/m.exec(python)![0]).toMatchInlineSnapshot(`
     "    (wrap_triton(softmax_kernel) if _is_traced(x) else softmax_kernel)[(M,)](

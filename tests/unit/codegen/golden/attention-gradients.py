@@ -20,6 +20,26 @@ def _first_config(_call, quantiles):
     return [0.0, 0.0, 0.0]
 
 
+def _refuse_recording(operator):
+    """Refuses calls of an operator whose gradient PyTorch would leave out."""
+    label = operator._name
+
+    def checked(keyset, *args):
+        wanted = [x.requires_grad for x in args if isinstance(x, torch.Tensor)]
+        if torch.is_grad_enabled() and any(wanted):
+            raise RuntimeError(
+                f"{label}: what is written to a given tensor has no gradient; "
+                "call it under torch.no_grad()"
+            )
+        with torch._C._AutoDispatchBelowAutograd():
+            others = keyset & torch._C._after_autograd_keyset
+            return operator._opoverload.redispatch(others, *args)
+
+    for device in ("CPU", "CUDA", "Meta"):
+        key = f"Autograd{device}"
+        operator._lib.impl(label, checked, key, with_keyset=True)
+
+
 @triton.autotune(
     configs=[
         triton.Config({"BLOCK_M": 128, "BLOCK_N": 64}, num_warps=8, num_stages=3),
@@ -919,6 +939,7 @@ def attention_with_gradients_op(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, CAUSAL: bool = False
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """torch.ops.tilescript.attention_with_gradients."""
+    _refuse_forward_mode("attention_with_gradients", q, k, v)
     return attention_forward(q, k, v, CAUSAL)
 
 
@@ -941,6 +962,10 @@ def attention_with_gradients_backward_op(
     CAUSAL: bool,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """torch.ops.tilescript.attention_with_gradients_backward."""
+    _refuse_forward_mode("attention_with_gradients_backward", grad_o, q, k, v, o, lse)
+    q = q.contiguous()
+    k = k.contiguous()
+    v = v.contiguous()
     d_out = grad_o.contiguous()
     delta = attention_delta(o, d_out)
     return attention_backward(q, k, v, d_out, lse, delta, CAUSAL)
@@ -993,6 +1018,7 @@ def attention_with_gradients_out_op(
     """attention_with_gradients into tensors of the caller, as
     torch.ops.tilescript.attention_with_gradients_out.
     """
+    _refuse_forward_mode("attention_with_gradients_out", q, k, v, out)
     if q.ndim != 3:
         raise ValueError(
             "attention_with_gradients: q must have shape [H, S, HEAD_DIM], "
@@ -1039,6 +1065,9 @@ def attention_with_gradients_out_op(
             f"strides {out.stride()}; call .contiguous() first"
         )
     attention_forward(q, k, v, CAUSAL, o=out)
+
+
+_refuse_recording(attention_with_gradients_out_op)
 
 
 def attention_with_gradients(
@@ -1149,6 +1178,15 @@ def _records_gradient(label, *tensors):
     return False
 
 
+def _refuse_forward_mode(label, *tensors):
+    """Refuses a call whose results would have tangents, which an operator has not."""
+    if torch.autograd.forward_ad._current_level < 0:
+        return
+    if torch._functorch.eager_transforms.JVP_NESTING > 0:
+        raise NotImplementedError(f"{label} has no forward-mode gradient")
+    _refuse_tangents(label, tensors)
+
+
 def _refuse_tangents(label, tensors):
     """Refuses tensors with a tangent, which a kernel would drop."""
     for tensor in tensors:
@@ -1175,10 +1213,14 @@ class _WithoutGradient(torch.autograd.Function):
     """A kernel whose gradient nobody has written."""
 
     @staticmethod
-    def forward(ctx, kernel, updated, options, *inputs):
+    def forward(kernel, updated, options, *inputs):
+        return kernel(*inputs, **options)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        kernel, updated, *_ = inputs
         ctx.name = kernel.__name__
         ctx.mark_dirty(*(tensor for tensor in updated if tensor is not None))
-        return kernel(*inputs, **options)
 
     @staticmethod
     def backward(ctx, *_):
@@ -1205,8 +1247,9 @@ def _check_tensor(label, tensor):
     if type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
         kind = type(tensor).__name__
         raise TypeError(f"{label} must be a plain tensor, got one of type {kind}")
-    if tensor.layout != torch.strided:
-        raise TypeError(f"{label} must be a dense tensor, got {tensor.layout}")
+    if tensor.is_nested or tensor.layout != torch.strided:
+        kind = "a nested one" if tensor.is_nested else tensor.layout
+        raise TypeError(f"{label} must be a dense tensor, got {kind}")
     if not torch.compiler.is_dynamo_compiling() and tensor.is_neg():
         raise ValueError(f"{label} is a lazily negated view; call .resolve_neg() first")
 

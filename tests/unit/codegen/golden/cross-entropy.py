@@ -20,6 +20,26 @@ def _first_config(_call, quantiles):
     return [0.0, 0.0, 0.0]
 
 
+def _refuse_recording(operator):
+    """Refuses calls of an operator whose gradient PyTorch would leave out."""
+    label = operator._name
+
+    def checked(keyset, *args):
+        wanted = [x.requires_grad for x in args if isinstance(x, torch.Tensor)]
+        if torch.is_grad_enabled() and any(wanted):
+            raise RuntimeError(
+                f"{label}: what is written to a given tensor has no gradient; "
+                "call it under torch.no_grad()"
+            )
+        with torch._C._AutoDispatchBelowAutograd():
+            others = keyset & torch._C._after_autograd_keyset
+            return operator._opoverload.redispatch(others, *args)
+
+    for device in ("CPU", "CUDA", "Meta"):
+        key = f"Autograd{device}"
+        operator._lib.impl(label, checked, key, with_keyset=True)
+
+
 @triton.autotune(
     configs=[
         triton.Config({"LANES": 128, "ROUNDS": 2}, num_warps=4),
@@ -438,6 +458,7 @@ def cross_entropy_op(
     logits: torch.Tensor, labels: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """torch.ops.tilescript.cross_entropy."""
+    _refuse_forward_mode("cross_entropy", logits, labels)
     return cross_entropy_forward(logits, labels)
 
 
@@ -455,6 +476,7 @@ def cross_entropy_backward_op(
     lse: torch.Tensor,
 ) -> torch.Tensor:
     """torch.ops.tilescript.cross_entropy_backward."""
+    _refuse_forward_mode("cross_entropy_backward", grad_loss, logits, labels, lse)
     return cross_entropy_gradients(logits, labels, lse, grad_loss)
 
 
@@ -491,6 +513,7 @@ def cross_entropy_out_op(
     """cross_entropy into tensors of the caller, as
     torch.ops.tilescript.cross_entropy_out.
     """
+    _refuse_forward_mode("cross_entropy_out", logits, labels, out)
     if logits.ndim != 2:
         raise ValueError(
             f"cross_entropy: logits must have shape [M, N], got {list(logits.shape)}"
@@ -510,6 +533,9 @@ def cross_entropy_out_op(
         {"logits": logits, "labels": labels},
     )
     cross_entropy_forward(logits, labels, loss=out)
+
+
+_refuse_recording(cross_entropy_out_op)
 
 
 def cross_entropy(
@@ -604,6 +630,15 @@ def _records_gradient(label, *tensors):
     return False
 
 
+def _refuse_forward_mode(label, *tensors):
+    """Refuses a call whose results would have tangents, which an operator has not."""
+    if torch.autograd.forward_ad._current_level < 0:
+        return
+    if torch._functorch.eager_transforms.JVP_NESTING > 0:
+        raise NotImplementedError(f"{label} has no forward-mode gradient")
+    _refuse_tangents(label, tensors)
+
+
 def _refuse_tangents(label, tensors):
     """Refuses tensors with a tangent, which a kernel would drop."""
     for tensor in tensors:
@@ -630,10 +665,14 @@ class _WithoutGradient(torch.autograd.Function):
     """A kernel whose gradient nobody has written."""
 
     @staticmethod
-    def forward(ctx, kernel, updated, options, *inputs):
+    def forward(kernel, updated, options, *inputs):
+        return kernel(*inputs, **options)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        kernel, updated, *_ = inputs
         ctx.name = kernel.__name__
         ctx.mark_dirty(*(tensor for tensor in updated if tensor is not None))
-        return kernel(*inputs, **options)
 
     @staticmethod
     def backward(ctx, *_):
@@ -660,8 +699,9 @@ def _check_tensor(label, tensor):
     if type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
         kind = type(tensor).__name__
         raise TypeError(f"{label} must be a plain tensor, got one of type {kind}")
-    if tensor.layout != torch.strided:
-        raise TypeError(f"{label} must be a dense tensor, got {tensor.layout}")
+    if tensor.is_nested or tensor.layout != torch.strided:
+        kind = "a nested one" if tensor.is_nested else tensor.layout
+        raise TypeError(f"{label} must be a dense tensor, got {kind}")
     if not torch.compiler.is_dynamo_compiling() and tensor.is_neg():
         raise ValueError(f"{label} is a lazily negated view; call .resolve_neg() first")
 

@@ -21,6 +21,26 @@ def _first_config(_call, quantiles):
     return [0.0, 0.0, 0.0]
 
 
+def _refuse_recording(operator):
+    """Refuses calls of an operator whose gradient PyTorch would leave out."""
+    label = operator._name
+
+    def checked(keyset, *args):
+        wanted = [x.requires_grad for x in args if isinstance(x, torch.Tensor)]
+        if torch.is_grad_enabled() and any(wanted):
+            raise RuntimeError(
+                f"{label}: what is written to a given tensor has no gradient; "
+                "call it under torch.no_grad()"
+            )
+        with torch._C._AutoDispatchBelowAutograd():
+            others = keyset & torch._C._after_autograd_keyset
+            return operator._opoverload.redispatch(others, *args)
+
+    for device in ("CPU", "CUDA", "Meta"):
+        key = f"Autograd{device}"
+        operator._lib.impl(label, checked, key, with_keyset=True)
+
+
 @triton.autotune(
     configs=[
         triton.Config({"BLOCK": 512}, num_warps=4),
@@ -364,6 +384,7 @@ def _gelu_dropout_gradient_fake(dy, x, p=0.5, seed=0):
 @torch.library.custom_op("tilescript::gelu_dropout", mutates_args=())
 def gelu_dropout_op(x: torch.Tensor, p: float = 0.5, seed: int = 0) -> torch.Tensor:
     """torch.ops.tilescript.gelu_dropout."""
+    _refuse_forward_mode("gelu_dropout", x)
     return gelu_dropout_forward(x, p, seed)
 
 
@@ -378,7 +399,9 @@ def gelu_dropout_backward_op(
     grad_y: torch.Tensor, x: torch.Tensor, p: float, seed: int
 ) -> torch.Tensor:
     """torch.ops.tilescript.gelu_dropout_backward."""
+    _refuse_forward_mode("gelu_dropout_backward", grad_y, x)
     grad_y = grad_y.contiguous()
+    x = x.contiguous()
     return gelu_dropout_gradient(grad_y, x, p, seed)
 
 
@@ -415,6 +438,7 @@ def gelu_dropout_out_op(
     """gelu_dropout into tensors of the caller, as
     torch.ops.tilescript.gelu_dropout_out.
     """
+    _refuse_forward_mode("gelu_dropout_out", x, out)
     if x.ndim != 1:
         raise ValueError(f"gelu_dropout: x must have shape [N], got {list(x.shape)}")
     N = x.shape[0]
@@ -431,6 +455,9 @@ def gelu_dropout_out_op(
             f"{out.stride()}; call .contiguous() first"
         )
     gelu_dropout_forward(x, p, seed, out=out)
+
+
+_refuse_recording(gelu_dropout_out_op)
 
 
 def gelu_dropout(
@@ -536,6 +563,15 @@ def _records_gradient(label, *tensors):
     return False
 
 
+def _refuse_forward_mode(label, *tensors):
+    """Refuses a call whose results would have tangents, which an operator has not."""
+    if torch.autograd.forward_ad._current_level < 0:
+        return
+    if torch._functorch.eager_transforms.JVP_NESTING > 0:
+        raise NotImplementedError(f"{label} has no forward-mode gradient")
+    _refuse_tangents(label, tensors)
+
+
 def _refuse_tangents(label, tensors):
     """Refuses tensors with a tangent, which a kernel would drop."""
     for tensor in tensors:
@@ -562,10 +598,14 @@ class _WithoutGradient(torch.autograd.Function):
     """A kernel whose gradient nobody has written."""
 
     @staticmethod
-    def forward(ctx, kernel, updated, options, *inputs):
+    def forward(kernel, updated, options, *inputs):
+        return kernel(*inputs, **options)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        kernel, updated, *_ = inputs
         ctx.name = kernel.__name__
         ctx.mark_dirty(*(tensor for tensor in updated if tensor is not None))
-        return kernel(*inputs, **options)
 
     @staticmethod
     def backward(ctx, *_):
@@ -592,8 +632,9 @@ def _check_tensor(label, tensor):
     if type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
         kind = type(tensor).__name__
         raise TypeError(f"{label} must be a plain tensor, got one of type {kind}")
-    if tensor.layout != torch.strided:
-        raise TypeError(f"{label} must be a dense tensor, got {tensor.layout}")
+    if tensor.is_nested or tensor.layout != torch.strided:
+        kind = "a nested one" if tensor.is_nested else tensor.layout
+        raise TypeError(f"{label} must be a dense tensor, got {kind}")
     if not torch.compiler.is_dynamo_compiling() and tensor.is_neg():
         raise ValueError(f"{label} is a lazily negated view; call .resolve_neg() first")
 

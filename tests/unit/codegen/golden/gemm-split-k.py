@@ -22,6 +22,26 @@ def _first_config(_call, quantiles):
     return [0.0, 0.0, 0.0]
 
 
+def _refuse_recording(operator):
+    """Refuses calls of an operator whose gradient PyTorch would leave out."""
+    label = operator._name
+
+    def checked(keyset, *args):
+        wanted = [x.requires_grad for x in args if isinstance(x, torch.Tensor)]
+        if torch.is_grad_enabled() and any(wanted):
+            raise RuntimeError(
+                f"{label}: what is written to a given tensor has no gradient; "
+                "call it under torch.no_grad()"
+            )
+        with torch._C._AutoDispatchBelowAutograd():
+            others = keyset & torch._C._after_autograd_keyset
+            return operator._opoverload.redispatch(others, *args)
+
+    for device in ("CPU", "CUDA", "Meta"):
+        key = f"Autograd{device}"
+        operator._lib.impl(label, checked, key, with_keyset=True)
+
+
 @triton.autotune(
     configs=[
         triton.Config(
@@ -335,6 +355,7 @@ def _sum_of_parts_fake(parts, OUT):
 @torch.library.custom_op("tilescript::gemm_split_k", mutates_args=())
 def gemm_split_k_op(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """torch.ops.tilescript.gemm_split_k."""
+    _refuse_forward_mode("gemm_split_k", a, b)
     parts = partial_products(a, b, 32)
     return sum_of_parts(parts, a.dtype)
 
@@ -351,6 +372,7 @@ def gemm_split_k_out_op(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> 
     """gemm_split_k into tensors of the caller, as
     torch.ops.tilescript.gemm_split_k_out.
     """
+    _refuse_forward_mode("gemm_split_k_out", a, b, out)
     if a.ndim != 2:
         raise ValueError(f"gemm_split_k: a must have shape [M, K], got {list(a.shape)}")
     M, K = a.shape
@@ -363,6 +385,9 @@ def gemm_split_k_out_op(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> 
     _check_out("gemm_split_k: out", out, (M, N), a.dtype, device, {"a": a, "b": b})
     parts = partial_products(a, b, 32)
     sum_of_parts(parts, a.dtype, out=out)
+
+
+_refuse_recording(gemm_split_k_out_op)
 
 
 def gemm_split_k(
@@ -456,6 +481,15 @@ def _records_gradient(label, *tensors):
     return False
 
 
+def _refuse_forward_mode(label, *tensors):
+    """Refuses a call whose results would have tangents, which an operator has not."""
+    if torch.autograd.forward_ad._current_level < 0:
+        return
+    if torch._functorch.eager_transforms.JVP_NESTING > 0:
+        raise NotImplementedError(f"{label} has no forward-mode gradient")
+    _refuse_tangents(label, tensors)
+
+
 def _refuse_tangents(label, tensors):
     """Refuses tensors with a tangent, which a kernel would drop."""
     for tensor in tensors:
@@ -482,10 +516,14 @@ class _WithoutGradient(torch.autograd.Function):
     """A kernel whose gradient nobody has written."""
 
     @staticmethod
-    def forward(ctx, kernel, updated, options, *inputs):
+    def forward(kernel, updated, options, *inputs):
+        return kernel(*inputs, **options)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        kernel, updated, *_ = inputs
         ctx.name = kernel.__name__
         ctx.mark_dirty(*(tensor for tensor in updated if tensor is not None))
-        return kernel(*inputs, **options)
 
     @staticmethod
     def backward(ctx, *_):
@@ -512,8 +550,9 @@ def _check_tensor(label, tensor):
     if type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
         kind = type(tensor).__name__
         raise TypeError(f"{label} must be a plain tensor, got one of type {kind}")
-    if tensor.layout != torch.strided:
-        raise TypeError(f"{label} must be a dense tensor, got {tensor.layout}")
+    if tensor.is_nested or tensor.layout != torch.strided:
+        kind = "a nested one" if tensor.is_nested else tensor.layout
+        raise TypeError(f"{label} must be a dense tensor, got {kind}")
     if not torch.compiler.is_dynamo_compiling() and tensor.is_neg():
         raise ValueError(f"{label} is a lazily negated view; call .resolve_neg() first")
 

@@ -22,6 +22,26 @@ def _first_config(_call, quantiles):
     return [0.0, 0.0, 0.0]
 
 
+def _refuse_recording(operator):
+    """Refuses calls of an operator whose gradient PyTorch would leave out."""
+    label = operator._name
+
+    def checked(keyset, *args):
+        wanted = [x.requires_grad for x in args if isinstance(x, torch.Tensor)]
+        if torch.is_grad_enabled() and any(wanted):
+            raise RuntimeError(
+                f"{label}: what is written to a given tensor has no gradient; "
+                "call it under torch.no_grad()"
+            )
+        with torch._C._AutoDispatchBelowAutograd():
+            others = keyset & torch._C._after_autograd_keyset
+            return operator._opoverload.redispatch(others, *args)
+
+    for device in ("CPU", "CUDA", "Meta"):
+        key = f"Autograd{device}"
+        operator._lib.impl(label, checked, key, with_keyset=True)
+
+
 @triton.autotune(
     configs=[
         triton.Config({}, num_warps=2),
@@ -479,6 +499,7 @@ def rms_norm_op(
     x: torch.Tensor, weight: torch.Tensor, eps: float = 1e-6
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """torch.ops.tilescript.rms_norm."""
+    _refuse_forward_mode("rms_norm", x, weight)
     return rms_norm_forward(x, weight, eps)
 
 
@@ -497,6 +518,7 @@ def rms_norm_backward_op(
     needs_weight: bool,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """torch.ops.tilescript.rms_norm_backward."""
+    _refuse_forward_mode("rms_norm_backward", grad_y, x, weight, rstd)
     dx, dw_partial = rms_norm_gradients(grad_y, x, weight, rstd, 132)
     if needs_weight:
         grad_weight = dw_partial.sum(0).to(grad_y.dtype)
@@ -540,6 +562,7 @@ def rms_norm_out_op(
     x: torch.Tensor, weight: torch.Tensor, out: torch.Tensor, eps: float = 1e-6
 ) -> None:
     """rms_norm into tensors of the caller, as torch.ops.tilescript.rms_norm_out."""
+    _refuse_forward_mode("rms_norm_out", x, weight, out)
     if x.ndim != 2:
         raise ValueError(f"rms_norm: x must have shape [M, N], got {list(x.shape)}")
     M, N = x.shape
@@ -552,6 +575,9 @@ def rms_norm_out_op(
         "rms_norm: out", out, (M, N), x.dtype, device, {"x": x, "weight": weight}
     )
     rms_norm_forward(x, weight, eps, y=out)
+
+
+_refuse_recording(rms_norm_out_op)
 
 
 def rms_norm(
@@ -655,6 +681,15 @@ def _records_gradient(label, *tensors):
     return False
 
 
+def _refuse_forward_mode(label, *tensors):
+    """Refuses a call whose results would have tangents, which an operator has not."""
+    if torch.autograd.forward_ad._current_level < 0:
+        return
+    if torch._functorch.eager_transforms.JVP_NESTING > 0:
+        raise NotImplementedError(f"{label} has no forward-mode gradient")
+    _refuse_tangents(label, tensors)
+
+
 def _refuse_tangents(label, tensors):
     """Refuses tensors with a tangent, which a kernel would drop."""
     for tensor in tensors:
@@ -681,10 +716,14 @@ class _WithoutGradient(torch.autograd.Function):
     """A kernel whose gradient nobody has written."""
 
     @staticmethod
-    def forward(ctx, kernel, updated, options, *inputs):
+    def forward(kernel, updated, options, *inputs):
+        return kernel(*inputs, **options)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        kernel, updated, *_ = inputs
         ctx.name = kernel.__name__
         ctx.mark_dirty(*(tensor for tensor in updated if tensor is not None))
-        return kernel(*inputs, **options)
 
     @staticmethod
     def backward(ctx, *_):
@@ -711,8 +750,9 @@ def _check_tensor(label, tensor):
     if type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
         kind = type(tensor).__name__
         raise TypeError(f"{label} must be a plain tensor, got one of type {kind}")
-    if tensor.layout != torch.strided:
-        raise TypeError(f"{label} must be a dense tensor, got {tensor.layout}")
+    if tensor.is_nested or tensor.layout != torch.strided:
+        kind = "a nested one" if tensor.is_nested else tensor.layout
+        raise TypeError(f"{label} must be a dense tensor, got {kind}")
     if not torch.compiler.is_dynamo_compiling() and tensor.is_neg():
         raise ValueError(f"{label} is a lazily negated view; call .resolve_neg() first")
 

@@ -23,6 +23,26 @@ def _first_config(_call, quantiles):
     return [0.0, 0.0, 0.0]
 
 
+def _refuse_recording(operator):
+    """Refuses calls of an operator whose gradient PyTorch would leave out."""
+    label = operator._name
+
+    def checked(keyset, *args):
+        wanted = [x.requires_grad for x in args if isinstance(x, torch.Tensor)]
+        if torch.is_grad_enabled() and any(wanted):
+            raise RuntimeError(
+                f"{label}: what is written to a given tensor has no gradient; "
+                "call it under torch.no_grad()"
+            )
+        with torch._C._AutoDispatchBelowAutograd():
+            others = keyset & torch._C._after_autograd_keyset
+            return operator._opoverload.redispatch(others, *args)
+
+    for device in ("CPU", "CUDA", "Meta"):
+        key = f"Autograd{device}"
+        operator._lib.impl(label, checked, key, with_keyset=True)
+
+
 @triton.autotune(
     configs=[
         triton.Config({"BLOCK_H": 4}, num_warps=2),
@@ -249,6 +269,7 @@ def _rotate_fake(x, cos, sin, BACK):
 @torch.library.custom_op("tilescript::rotary", mutates_args=())
 def rotary_op(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
     """torch.ops.tilescript.rotary."""
+    _refuse_forward_mode("rotary", x, cos, sin)
     return rotate(x, cos, sin, False)
 
 
@@ -263,6 +284,7 @@ def rotary_backward_op(
     grad_y: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor
 ) -> torch.Tensor:
     """torch.ops.tilescript.rotary_backward."""
+    _refuse_forward_mode("rotary_backward", grad_y, cos, sin)
     return rotate(grad_y, cos, sin, True)
 
 
@@ -280,6 +302,10 @@ def _rotary_setup_context(ctx, inputs, output):
 
 def _rotary_backward(ctx, grad_y):
     """The gradients of the inputs of rotary."""
+    if ctx.needs_input_grad[1]:
+        raise RuntimeError("rotary has no gradient of cos; call it with cos.detach()")
+    if ctx.needs_input_grad[2]:
+        raise RuntimeError("rotary has no gradient of sin; call it with sin.detach()")
     cos, sin = ctx.saved_tensors
     grad_x = rotary_backward_op(grad_y, cos, sin)
     return grad_x, None, None
@@ -293,6 +319,7 @@ def rotary_out_op(
     x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, out: torch.Tensor
 ) -> None:
     """rotary into tensors of the caller, as torch.ops.tilescript.rotary_out."""
+    _refuse_forward_mode("rotary_out", x, cos, sin, out)
     if x.ndim != 3:
         raise ValueError(f"rotary: x must have shape [S, H, D], got {list(x.shape)}")
     S = x.shape[0]
@@ -316,6 +343,9 @@ def rotary_out_op(
         "rotary: out", out, (S, H, D), x.dtype, device, {"x": x, "cos": cos, "sin": sin}
     )
     rotate(x, cos, sin, False, out=out)
+
+
+_refuse_recording(rotary_out_op)
 
 
 def rotary(
@@ -425,6 +455,15 @@ def _records_gradient(label, *tensors):
     return False
 
 
+def _refuse_forward_mode(label, *tensors):
+    """Refuses a call whose results would have tangents, which an operator has not."""
+    if torch.autograd.forward_ad._current_level < 0:
+        return
+    if torch._functorch.eager_transforms.JVP_NESTING > 0:
+        raise NotImplementedError(f"{label} has no forward-mode gradient")
+    _refuse_tangents(label, tensors)
+
+
 def _refuse_tangents(label, tensors):
     """Refuses tensors with a tangent, which a kernel would drop."""
     for tensor in tensors:
@@ -451,10 +490,14 @@ class _WithoutGradient(torch.autograd.Function):
     """A kernel whose gradient nobody has written."""
 
     @staticmethod
-    def forward(ctx, kernel, updated, options, *inputs):
+    def forward(kernel, updated, options, *inputs):
+        return kernel(*inputs, **options)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        kernel, updated, *_ = inputs
         ctx.name = kernel.__name__
         ctx.mark_dirty(*(tensor for tensor in updated if tensor is not None))
-        return kernel(*inputs, **options)
 
     @staticmethod
     def backward(ctx, *_):
@@ -481,8 +524,9 @@ def _check_tensor(label, tensor):
     if type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
         kind = type(tensor).__name__
         raise TypeError(f"{label} must be a plain tensor, got one of type {kind}")
-    if tensor.layout != torch.strided:
-        raise TypeError(f"{label} must be a dense tensor, got {tensor.layout}")
+    if tensor.is_nested or tensor.layout != torch.strided:
+        kind = "a nested one" if tensor.is_nested else tensor.layout
+        raise TypeError(f"{label} must be a dense tensor, got {kind}")
     if not torch.compiler.is_dynamo_compiling() and tensor.is_neg():
         raise ValueError(f"{label} is a lazily negated view; call .resolve_neg() first")
 

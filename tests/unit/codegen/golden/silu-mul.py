@@ -20,6 +20,26 @@ def _first_config(_call, quantiles):
     return [0.0, 0.0, 0.0]
 
 
+def _refuse_recording(operator):
+    """Refuses calls of an operator whose gradient PyTorch would leave out."""
+    label = operator._name
+
+    def checked(keyset, *args):
+        wanted = [x.requires_grad for x in args if isinstance(x, torch.Tensor)]
+        if torch.is_grad_enabled() and any(wanted):
+            raise RuntimeError(
+                f"{label}: what is written to a given tensor has no gradient; "
+                "call it under torch.no_grad()"
+            )
+        with torch._C._AutoDispatchBelowAutograd():
+            others = keyset & torch._C._after_autograd_keyset
+            return operator._opoverload.redispatch(others, *args)
+
+    for device in ("CPU", "CUDA", "Meta"):
+        key = f"Autograd{device}"
+        operator._lib.impl(label, checked, key, with_keyset=True)
+
+
 @triton.autotune(
     configs=[
         triton.Config({"BLOCK_N": 512}, num_warps=2),
@@ -391,6 +411,7 @@ def _silu_mul_gradients_fake(dy, gate, up):
 @torch.library.custom_op("tilescript::silu_mul", mutates_args=())
 def silu_mul_op(gate: torch.Tensor, up: torch.Tensor) -> torch.Tensor:
     """torch.ops.tilescript.silu_mul."""
+    _refuse_forward_mode("silu_mul", gate, up)
     return silu_mul_forward(gate, up)
 
 
@@ -405,6 +426,7 @@ def silu_mul_backward_op(
     grad_y: torch.Tensor, gate: torch.Tensor, up: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """torch.ops.tilescript.silu_mul_backward."""
+    _refuse_forward_mode("silu_mul_backward", grad_y, gate, up)
     return silu_mul_gradients(grad_y, gate, up)
 
 
@@ -433,6 +455,7 @@ silu_mul_op.register_autograd(_silu_mul_backward, setup_context=_silu_mul_setup_
 @torch.library.custom_op("tilescript::silu_mul_out", mutates_args=("out",))
 def silu_mul_out_op(gate: torch.Tensor, up: torch.Tensor, out: torch.Tensor) -> None:
     """silu_mul into tensors of the caller, as torch.ops.tilescript.silu_mul_out."""
+    _refuse_forward_mode("silu_mul_out", gate, up, out)
     if gate.ndim != 2:
         raise ValueError(
             f"silu_mul: gate must have shape [M, N], got {list(gate.shape)}"
@@ -447,6 +470,9 @@ def silu_mul_out_op(gate: torch.Tensor, up: torch.Tensor, out: torch.Tensor) -> 
         "silu_mul: out", out, (M, N), gate.dtype, device, {"gate": gate, "up": up}
     )
     silu_mul_forward(gate, up, out=out)
+
+
+_refuse_recording(silu_mul_out_op)
 
 
 def silu_mul(
@@ -541,6 +567,15 @@ def _records_gradient(label, *tensors):
     return False
 
 
+def _refuse_forward_mode(label, *tensors):
+    """Refuses a call whose results would have tangents, which an operator has not."""
+    if torch.autograd.forward_ad._current_level < 0:
+        return
+    if torch._functorch.eager_transforms.JVP_NESTING > 0:
+        raise NotImplementedError(f"{label} has no forward-mode gradient")
+    _refuse_tangents(label, tensors)
+
+
 def _refuse_tangents(label, tensors):
     """Refuses tensors with a tangent, which a kernel would drop."""
     for tensor in tensors:
@@ -567,10 +602,14 @@ class _WithoutGradient(torch.autograd.Function):
     """A kernel whose gradient nobody has written."""
 
     @staticmethod
-    def forward(ctx, kernel, updated, options, *inputs):
+    def forward(kernel, updated, options, *inputs):
+        return kernel(*inputs, **options)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        kernel, updated, *_ = inputs
         ctx.name = kernel.__name__
         ctx.mark_dirty(*(tensor for tensor in updated if tensor is not None))
-        return kernel(*inputs, **options)
 
     @staticmethod
     def backward(ctx, *_):
@@ -597,8 +636,9 @@ def _check_tensor(label, tensor):
     if type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
         kind = type(tensor).__name__
         raise TypeError(f"{label} must be a plain tensor, got one of type {kind}")
-    if tensor.layout != torch.strided:
-        raise TypeError(f"{label} must be a dense tensor, got {tensor.layout}")
+    if tensor.is_nested or tensor.layout != torch.strided:
+        kind = "a nested one" if tensor.is_nested else tensor.layout
+        raise TypeError(f"{label} must be a dense tensor, got {kind}")
     if not torch.compiler.is_dynamo_compiling() and tensor.is_neg():
         raise ValueError(f"{label} is a lazily negated view; call .resolve_neg() first")
 

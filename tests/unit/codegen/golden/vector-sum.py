@@ -22,6 +22,26 @@ def _first_config(_call, quantiles):
     return [0.0, 0.0, 0.0]
 
 
+def _refuse_recording(operator):
+    """Refuses calls of an operator whose gradient PyTorch would leave out."""
+    label = operator._name
+
+    def checked(keyset, *args):
+        wanted = [x.requires_grad for x in args if isinstance(x, torch.Tensor)]
+        if torch.is_grad_enabled() and any(wanted):
+            raise RuntimeError(
+                f"{label}: what is written to a given tensor has no gradient; "
+                "call it under torch.no_grad()"
+            )
+        with torch._C._AutoDispatchBelowAutograd():
+            others = keyset & torch._C._after_autograd_keyset
+            return operator._opoverload.redispatch(others, *args)
+
+    for device in ("CPU", "CUDA", "Meta"):
+        key = f"Autograd{device}"
+        operator._lib.impl(label, checked, key, with_keyset=True)
+
+
 @triton.autotune(
     configs=[
         triton.Config({"BLOCK": 1024}, num_warps=4, num_stages=4),
@@ -223,6 +243,7 @@ def _sum_of_sums_fake(sums):
 @torch.library.custom_op("tilescript::vector_sum", mutates_args=())
 def vector_sum_op(x: torch.Tensor) -> torch.Tensor:
     """torch.ops.tilescript.vector_sum."""
+    _refuse_forward_mode("vector_sum", x)
     sums = partial_sums(x, 1056)
     return sum_of_sums(sums)
 
@@ -237,6 +258,7 @@ def _vector_sum_op_fake(x):
 @torch.library.custom_op("tilescript::vector_sum_out", mutates_args=("out",))
 def vector_sum_out_op(x: torch.Tensor, out: torch.Tensor) -> None:
     """vector_sum into tensors of the caller, as torch.ops.tilescript.vector_sum_out."""
+    _refuse_forward_mode("vector_sum_out", x, out)
     if x.ndim != 1:
         raise ValueError(f"vector_sum: x must have shape [N], got {list(x.shape)}")
     if not x.is_contiguous():
@@ -248,6 +270,9 @@ def vector_sum_out_op(x: torch.Tensor, out: torch.Tensor) -> None:
     _check_out("vector_sum: out", out, (1,), torch.float32, device, {"x": x})
     sums = partial_sums(x, 1056)
     sum_of_sums(sums, out=out)
+
+
+_refuse_recording(vector_sum_out_op)
 
 
 def vector_sum(x: torch.Tensor, *, out: torch.Tensor | None = None) -> torch.Tensor:
@@ -335,6 +360,15 @@ def _records_gradient(label, *tensors):
     return False
 
 
+def _refuse_forward_mode(label, *tensors):
+    """Refuses a call whose results would have tangents, which an operator has not."""
+    if torch.autograd.forward_ad._current_level < 0:
+        return
+    if torch._functorch.eager_transforms.JVP_NESTING > 0:
+        raise NotImplementedError(f"{label} has no forward-mode gradient")
+    _refuse_tangents(label, tensors)
+
+
 def _refuse_tangents(label, tensors):
     """Refuses tensors with a tangent, which a kernel would drop."""
     for tensor in tensors:
@@ -361,10 +395,14 @@ class _WithoutGradient(torch.autograd.Function):
     """A kernel whose gradient nobody has written."""
 
     @staticmethod
-    def forward(ctx, kernel, updated, options, *inputs):
+    def forward(kernel, updated, options, *inputs):
+        return kernel(*inputs, **options)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        kernel, updated, *_ = inputs
         ctx.name = kernel.__name__
         ctx.mark_dirty(*(tensor for tensor in updated if tensor is not None))
-        return kernel(*inputs, **options)
 
     @staticmethod
     def backward(ctx, *_):
@@ -391,8 +429,9 @@ def _check_tensor(label, tensor):
     if type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
         kind = type(tensor).__name__
         raise TypeError(f"{label} must be a plain tensor, got one of type {kind}")
-    if tensor.layout != torch.strided:
-        raise TypeError(f"{label} must be a dense tensor, got {tensor.layout}")
+    if tensor.is_nested or tensor.layout != torch.strided:
+        kind = "a nested one" if tensor.is_nested else tensor.layout
+        raise TypeError(f"{label} must be a dense tensor, got {kind}")
     if not torch.compiler.is_dynamo_compiling() and tensor.is_neg():
         raise ValueError(f"{label} is a lazily negated view; call .resolve_neg() first")
 

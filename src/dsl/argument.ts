@@ -1,5 +1,6 @@
 /** Turns what the author passes to control flow into arguments of the program. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
+import { captureLocation } from "../diagnostics/callsite.js";
 import { argumentList } from "../diagnostics/catalogue/operand-codes.js";
 import { brokenRule } from "../diagnostics/catalogue/rule-codes.js";
 import type { Builder } from "../ir/builder.js";
@@ -10,6 +11,11 @@ import { failOnState, toArgument } from "../ops/define.js";
 /** Fails with `why`, unless it is empty. */
 export function must(why: string, at: Location | undefined): void {
   if (why !== "") fail(brokenRule(why), at);
+}
+
+/** Fails if a call got more than it takes: JavaScript would drop an arm or an option without a word. */
+export function onlyTakes(name: string, most: number, more: readonly unknown[], call: string): void {
+  if (more.length > 0) fail(argumentList.count(name, most, most + more.length, call), captureLocation());
 }
 
 /** `what` is the sentence for something that cannot be a value. It begins with the name of what was called. */

@@ -14,7 +14,7 @@ import { showShape } from "../types/shape.js";
 import type { Type } from "../types/types.js";
 import { whyAssign, whyCondition, type WhyWhen } from "../rules/control-rules.js";
 import { toArgument } from "../ops/define.js";
-import { argumentOf, must } from "./argument.js";
+import { argumentOf, must, onlyTakes } from "./argument.js";
 import { MutHandle } from "./state.js";
 import type { StateLike } from "../types/tile.js";
 
@@ -37,8 +37,8 @@ type Joined<R> = (R extends readonly unknown[] ? R[number] : R) extends StateLik
 type Returned<R> = R extends readonly unknown[] ? { -readonly [K in keyof R]: R[K] } : R;
 
 interface WhenHandle {
-  elseWhen(condition: unknown, body: Arm): WhenHandle;
-  otherwise(body: Arm): unknown;
+  elseWhen(condition: unknown, body: Arm, ...more: unknown[]): WhenHandle;
+  otherwise(body: Arm, ...more: unknown[]): unknown;
   readonly value: unknown;
 }
 
@@ -61,8 +61,9 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
  * Triton decides a constexpr condition when it compiles; later arms whose conditions say that this arm runs can then use
  * what it makes. Arms may return tiles of the same types, and the chain gives them.
  */
-export const when = ((condition: unknown, body: Arm): WhenHandle => {
+export const when = ((condition: unknown, body: Arm, ...more: unknown[]): WhenHandle => {
   const at = captureLocation();
+  onlyTakes("when", 2, more, CHAIN);
   const recorder = builder("tl.when");
   const branch = openBranch(recorder, condition, body, 0, [], at);
   recorder.append(branch.statement);
@@ -101,6 +102,8 @@ function both(before: readonly string[] | undefined, text: string | undefined): 
   return before === undefined || text === undefined ? undefined : [...before, text];
 }
 
+/** How a branch is written. */
+const CHAIN = "tl.when(condition, () => { … }).otherwise(() => { … })";
 const EMPTY: Block = { statements: [], yields: [] };
 
 function arm(
@@ -110,6 +113,7 @@ function arm(
   conditions: readonly string[] | undefined,
   at: Location | undefined,
 ): Body & Pick<Branch, "narrower"> {
+  if (typeof work !== "function") fail(branchCondition.arm(), at);
   const narrower: Argument[] = [];
   const body = runBody(recorder, { what: "this branch", kind: "branch", at, arm: index, conditions }, () => {
     const given = work();
@@ -133,14 +137,16 @@ function arm(
 function chain(recorder: Builder, branches: readonly Branch[]): WhenHandle {
   const last = branches.at(-1)!;
   return {
-    elseWhen(condition, body) {
+    elseWhen(condition, body, ...more) {
+      onlyTakes("elseWhen", 2, more, CHAIN);
       settle(recorder, branches[0]!, "elseWhen");
       const branch = openBranch(recorder, condition, body, branches.length, last.otherwise, captureLocation());
       last.statement.otherwise = { statements: [branch.statement], yields: [] };
       return chain(recorder, [...branches, branch]);
     },
-    otherwise(body) {
+    otherwise(body, ...more) {
       const here = captureLocation();
+      onlyTakes("otherwise", 1, more, CHAIN);
       settle(recorder, branches[0]!, "otherwise");
       const { block, form, states, narrower } = arm(recorder, body, branches.length, last.otherwise, here);
       for (const argument of [...branches, { narrower }].flatMap((branch) => branch.narrower))

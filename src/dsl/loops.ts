@@ -26,7 +26,7 @@ import {
 import type { Scalar } from "../types/tile.js";
 import type { Type } from "../types/types.js";
 import { failOnUnknown } from "../ops/define.js";
-import { argumentOf, literal, must } from "./argument.js";
+import { argumentOf, literal, must, onlyTakes } from "./argument.js";
 
 /**
  * A loop of the kernel: `for (const k of tl.range(0, K, BLOCK_K)) { … }`. `k` stands for every iteration: tracing records
@@ -170,9 +170,15 @@ class Loop implements Iterable<Handle> {
  * A loop that runs as long as its condition holds: `tl.whileLoop(() => i.value.lt(n), () => { … })`. Both functions are
  * traced once; the kernel computes the condition again before each iteration.
  */
-export const whileLoop = ((condition: () => unknown, body: () => unknown, given: object = {}): void => {
+export const whileLoop = ((
+  condition: () => unknown,
+  body: () => unknown,
+  given: object = {},
+  ...more: unknown[]
+): void => {
   const at = captureLocation();
   const recorder = builder("tl.whileLoop");
+  onlyTakes("whileLoop", 3, more, "tl.whileLoop(() => condition, () => { … }, { disableLicm })");
   if (typeof condition !== "function") fail(loopFunctions.condition(), at);
   if (typeof body !== "function") fail(loopFunctions.body(), at);
   const options = optionsOf(recorder, "whileLoop", given, WHILE_OPTIONS, at);

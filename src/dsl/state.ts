@@ -13,7 +13,7 @@ import type { Type } from "../types/types.js";
 import { full } from "../ops/create.js";
 import { opOf, toArgument } from "../ops/define.js";
 import { stateNames } from "./unknown-names.js";
-import { argumentOf, literal, must } from "./argument.js";
+import { argumentOf, literal, must, onlyTakes } from "./argument.js";
 
 /** What `tl.mut` returns. Not a tile: `.value` reads and writes. */
 export class MutHandle {
@@ -72,8 +72,9 @@ function strong(recorder: Builder, type: Type, value: Argument): Argument {
 }
 
 /** State that loops and branches change: `.value` reads it at that point of the program, and writes it. */
-export const mut = ((initial: unknown): MutHandle => {
+export const mut = ((initial: unknown, ...more: unknown[]): MutHandle => {
   const recorder = builder("tl.mut");
+  onlyTakes("mut", 1, more, "tl.mut(initial)");
   const repeated = repeatLet(recorder, toArgument(initial));
   if (repeated) return new MutHandle(repeated);
   const at = captureLocation();

@@ -144,5 +144,11 @@ export function gradientHelpers(isMentioned: (name: string) => boolean): readonl
   const modes = isMentioned(REFUSE_FORWARD_MODE) ? [refuseForwardMode] : [];
   const tangents = records.length + modes.length > 0 ? [refuseTangents] : [];
   const calls = isMentioned(WITHOUT_GRADIENT) ? [withoutGradient, autogradFunction] : [];
-  return [...records, ...modes, ...tangents, ...calls, ...(calls.length > 0 || isMentioned(REFUSE_GRADIENT) ? [refuseGradient] : [])];
+  return [
+    ...records,
+    ...modes,
+    ...tangents,
+    ...calls,
+    ...(calls.length > 0 || isMentioned(REFUSE_GRADIENT) ? [refuseGradient] : []),
+  ];
 }

@@ -126,6 +126,7 @@ export const loopOption = defineCode(
 
 export const branchCondition = defineCode("branch-condition", {
   boolean: () => "when: this is a JavaScript boolean, known while the kernel is traced; use a JavaScript if",
+  arm: () => "when: an arm is a function; write tl.when(condition, () => { … })",
   /** What the rule of conditions says. */
   rule: (sentence: string) => sentence,
 });

@@ -139,6 +139,35 @@ describe("what is refused", () => {
       },
     ],
     [
+      "two arms in one call",
+      "arguments: when: takes 2 arguments by position, got 3; write tl.when(condition, () => { … }).otherwise(() => { … })",
+      ({ N }) =>
+        (tl.when as any)(
+          N.gt(1),
+          () => {},
+          () => {},
+        ),
+    ],
+    [
+      "two functions after the last arm",
+      "arguments: otherwise: takes 1 argument by position, got 2; write tl.when(condition, () => { … }).otherwise(() => { … })",
+      ({ N }) =>
+        (tl.when(N.gt(1), () => {}).otherwise as any)(
+          () => {},
+          () => {},
+        ),
+    ],
+    [
+      "an arm that is no function",
+      "branch-condition: when: an arm is a function; write tl.when(condition, () => { … })",
+      ({ N }) => tl.when(N.gt(1), N as never),
+    ],
+    [
+      "state of two values",
+      "arguments: mut: takes 1 argument by position, got 2; write tl.mut(initial)",
+      ({ N }) => (tl.mut as any)(N, 3),
+    ],
+    [
       "a condition that is no function",
       "loop-functions: whileLoop: the condition is computed before each iteration; give a function, () => i.value.lt(n)",
       ({ N }) => tl.whileLoop(N.gt(1), () => {}),

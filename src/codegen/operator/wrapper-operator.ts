@@ -51,8 +51,7 @@ export function opDefinitions(
   const outputs = tensors.filter((param) => param.role === "out");
   const updated = tensors.filter((param) => param.role === "inout").map((param) => names.tensors.get(param.name)!);
   const read = tensors.filter((param) => param.role !== "out").map((param) => names.tensors.get(param.name)!);
-  const isFloat = (role: TensorParam["role"]): boolean =>
-    tensorsOf(ir, role).some((param) => isFloatElem(param.dtype));
+  const isFloat = (role: TensorParam["role"]): boolean => tensorsOf(ir, role).some((param) => isFloatElem(param.dtype));
   const check = isFloat("inout") ? [recordingCheck(names.op)] : [];
   const { namespace, form = "custom_op" } = op;
   const untraceable = form === "triton_op" && notTraceable(ir);

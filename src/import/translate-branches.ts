@@ -111,9 +111,9 @@ function writeEach(
   const conditions = conditionsOf(arms);
   for (const [i, asked] of conditions.entries()) {
     for (const [name, variable] of earlierOnes) scope.restore(name, variable);
-    const { body } = arms[i]!;
-    const own = given.filter((name) => writes(body).includes(name));
-    writeArms(statement, [{ asked, body }], live, { state, given: own }, context);
+    const arm = arms[i]!;
+    const own = given.filter((name) => writes(arm.body).includes(name));
+    writeArms(statement, [{ ...arm, asked }], live, { state, given: own }, context);
     for (const name of own) {
       const { value, under } = scope.variable(name)!;
       made.get(name)!.push({ text: value.text, under: under ?? asked });

@@ -27,7 +27,7 @@ export function followsInEachArm(
 const hasReturn = (body: readonly object[]): boolean =>
   body.some((node) => ("kind" in node && node.kind === "Return") || hasReturn(childrenOf(node)));
 
-/** The dtypes and ranks with which these statements read a name, and whether as None. */
+/** The dtypes and shapes with which these statements read a name, and whether as None. */
 function typesOf(name: string, body: readonly Statement[]): ReadonlySet<string> {
   const found = new Set<string>();
   const visit = (node: object): void => {
@@ -35,7 +35,7 @@ function typesOf(name: string, body: readonly Statement[]): ReadonlySet<string> 
       for (const type of node.types as readonly Described[]) {
         if (type.kind === "constant" && type.of === "NoneType") found.add("None");
         if (type.kind === "tile" || type.kind === "pointer")
-          found.add(`${type.kind} ${type.dtype} ${type.shape.length}`);
+          found.add(`${type.kind} ${type.dtype} ${type.shape.join("x")}`);
       }
     childrenOf(node).forEach(visit);
   };

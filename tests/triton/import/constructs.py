@@ -129,6 +129,23 @@ def arms_with_flags_inside(x, y, n, FLAG: tl.constexpr, OTHER: tl.constexpr, BLO
     tl.store(y + at, a)
 
 
+# x:*fp32,y:*fp32,n:i32,MODE=1,BLOCK=16
+@triton.jit
+def a_chain_without_else(x, y, n, MODE: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    a = tl.load(x + at)
+    if MODE == 1:
+        tl.store(y + n, 1.0)
+        b = a * 2
+        c = a + 1
+    elif MODE == 2:
+        tl.store(y + n, 2.0)
+        b = a
+    if MODE == 1:
+        b += c
+    tl.store(y + at, b)
+
+
 # x:*fp32,y:*fp32,n:i32,EVEN=True,BLOCK=16
 @triton.jit
 def a_mask_or_none(x, y, n, EVEN: tl.constexpr, BLOCK: tl.constexpr):

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { parseTypes } from "../../../src/import/given-types.js";
-import { importKernel } from "../../../src/runtime/importing/imported-kernel.js";
+import { importKernel, type ImportedKernel } from "../../../src/runtime/importing/imported-kernel.js";
 import { openScratch, type Scratch } from "../../../src/runtime/importing/scratch.js";
 import { Worker } from "../../../src/runtime/python/worker.js";
 import { drawn } from "../../support/drawn.js";
@@ -27,13 +27,28 @@ afterAll(async () => {
 
 const chosen = drawn("constructs of Python that are imported", constructs, {
   key: ({ name }) => name,
-  sources: () => ["src/import", "tests/triton/import/constructs.py"],
+  sources: () => [
+    "tests/triton/import/constructs.py",
+    "src/import/translate-branches.ts",
+    "src/import/translate-expressions.ts",
+    "src/import/translate-statements.ts",
+    "src/import/translate-tails.ts",
+  ],
 });
 
-it.each(chosen)("should import $name with the same IR", async ({ name, types }) => {
+async function imported({ name, types }: { readonly name: string; readonly types: string }): Promise<ImportedKernel> {
   const reply = await worker.request({ type: "import", file, kernels: [name], types: parseTypes(types) }, deadlineMs);
   if (!reply.ok) throw new Error(reply.error.message);
   const [read] = reply.result.kernels;
-  const { built: _, ...outcome } = await importKernel(read!, { worker, scratch, language: async () => {}, deadlineMs });
+  return importKernel(read!, { worker, scratch, language: async () => {}, deadlineMs });
+}
+
+it.each(chosen)("should import $name with the same IR", async (construct) => {
+  const { built: _, ...outcome } = await imported(construct);
   expect(outcome.status, JSON.stringify(outcome, undefined, 2)).toBe("equal");
+});
+
+it("should assert what a chain without an else leaves open, since its last arm stands for it", async () => {
+  const { text } = await imported(constructs.find(({ name }) => name === "a_chain_without_else")!);
+  expect(text).toMatch(/tl\.when\(MODE\.eq\(1\)\.not\(\), \(\) => \{\s*tl\.staticAssert\(MODE\.eq\(2\)\);/);
 });

@@ -66,9 +66,17 @@ export function binary(op: string, left: Side, right: Side, at: Expression, cont
       throw new NotImported(`an operator on ${side.kind === "none" ? "None" : `a ${side.kind}`}`, at);
   const method = METHODS[op];
   if (!method) throw new NotImported(`the operator ${op}, which TileScript has not for tiles`, at);
-  return isPointer(left) || isPointer(right)
-    ? pointer(method, left, right, at)
-    : arithmetic(method, left, right, at, context);
+  if (isPointer(left) || isPointer(right)) return pointer(method, left, right, at);
+  const isLogical = method === "and" || method === "or" || method === "xor";
+  const [x, y] = isLogical ? [left, right] : [counted(left), counted(right)];
+  return arithmetic(method, x, y, at, context);
+}
+
+/** A flag among numbers is 1 or 0. */
+function counted(side: Side): Side {
+  const { value, from } = side;
+  const isFlag = value.kind === "traced" && (from && from.types.length > 0 ? constantKind(from) : value.of) === "bool";
+  return isFlag ? { value: traced(`tl.choose(${value.text}, 1, 0)`, true) } : side;
 }
 
 function folded(op: string, a: Value, b: Value): Value | undefined {
@@ -151,6 +159,8 @@ export function compare(op: string, left: Side, right: Side, at: Expression): Va
   for (const [known, { value, from }] of sides)
     if (known.kind === "truth" && value.kind === "traced" && constantKind(from) === "bool")
       return known.value === (method === "eq") ? value : negated(value);
+  const isAmongNumbers = a.kind === "number" || b.kind === "number";
+  const [one, other] = isAmongNumbers ? [counted(left).value, counted(right).value] : [a, b];
   const [x, y] = [elementOf(left.from), elementOf(right.from)];
   const fixed = (value: Value, mine: typeof x, beside: Side): Value => {
     if (mine === "int1" && (beside.value.kind === "number" || constantKind(beside.from) === "int"))
@@ -158,7 +168,7 @@ export function compare(op: string, left: Side, right: Side, at: Expression): Va
     const isFraction = mine !== undefined && isIntElement(mine) && isFloatConstant(beside);
     return isFraction ? cast(value, "tl.float32") : value;
   };
-  return apply(method, fixed(a, x, right), fixed(b, y, left));
+  return apply(method, fixed(one, x, right), fixed(other, y, left));
 }
 
 type Literal = Extract<Value, { kind: "number" | "truth" | "string" | "none" }>;

@@ -201,6 +201,15 @@ def what_is_left_out(x, scale, y, bias, HAS_BIAS: tl.constexpr, BLOCK: tl.conste
 
 # x:*fp32,y:*fp32,n:i32,FLAG=True,BLOCK=16
 @triton.jit
+def flags_as_numbers(x, y, n, FLAG: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK) * FLAG
+    if FLAG == 1:
+        at += n * FLAG
+    tl.store(y + at, tl.load(x + at))
+
+
+# x:*fp32,y:*fp32,n:i32,FLAG=True,BLOCK=16
+@triton.jit
 def conditional_expressions(x, y, n, FLAG: tl.constexpr, BLOCK: tl.constexpr):
     SIZE: tl.constexpr = BLOCK if FLAG else BLOCK // 2
     at = tl.arange(0, SIZE)

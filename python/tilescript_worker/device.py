@@ -82,6 +82,9 @@ def _see_only(index: int, kind: str, count: int) -> None:
         raise RequestError("no-device", f"{kind}:{index} can't be chosen here; set {name}={index} instead")
 
 
+_ON_THE_CPU = {"interpreter": "Triton's interpreter on the CPU", "compiler": "Triton's compiler on the CPU"}
+
+
 def describe(device: Device) -> dict[str, Any]:
     """The reply to ``hello``."""
     import numpy
@@ -92,7 +95,7 @@ def describe(device: Device) -> dict[str, Any]:
     target = triton.runtime.driver.active.get_current_target() if on_gpu else None
     return {
         "device": device.kind,
-        "deviceName": torch.cuda.get_device_name() if on_gpu else "Triton's interpreter on the CPU",
+        "deviceName": torch.cuda.get_device_name() if on_gpu else _ON_THE_CPU[device.kind],
         "capability": list(torch.cuda.get_device_capability()) if on_gpu else None,
         "target": [target.backend, target.arch, target.warp_size] if target else None,
         "memoryGbps": _memory_gbps() if device.kind == "cuda" else None,

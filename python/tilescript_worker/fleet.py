@@ -1,4 +1,4 @@
-"""Runs a runner's requests on a Ray cluster: one actor for each GPU, or actors on the CPU with Triton's interpreter.
+"""Runs a runner's requests on a Ray cluster: one actor for each GPU, or actors on the CPU that interpret or compile.
 
 ``python -m tilescript_worker.fleet --address ADDRESS --device DEVICE --channel FD [--count N]``. Messages are lines of
 JSON, as a worker's are. The runner says which actor gets a request. Ray places actors, sends them this package, and
@@ -97,7 +97,7 @@ class Fleet:
             device = "interpreter"
         if device in ("cuda", "hip") and not gpus:
             raise Unusable("the cluster has no GPU; with #cpu:4 at its end the device is Triton's interpreter there")
-        on_gpu = device != "interpreter"
+        on_gpu = device not in ("interpreter", "compiler")
         needs = {"num_gpus": 1, "num_cpus": 0} if on_gpu else {"num_cpus": 1}
         seats = ray.remote(Seat).options(
             # Ray starts a lost actor again. A call on it fails at once, since others may be free to answer.
@@ -289,7 +289,7 @@ def main() -> None:
     """Serves until the runner closes its end."""
     parser = argparse.ArgumentParser(prog="tilescript_worker.fleet")
     parser.add_argument("--address", required=True, help="what Ray calls the cluster")
-    parser.add_argument("--device", choices=["auto", "cuda", "hip", "interpreter"], default="auto")
+    parser.add_argument("--device", choices=["auto", "cuda", "hip", "interpreter", "compiler"], default="auto")
     parser.add_argument("--count", type=int, help="the number of actors on the CPU")
     parser.add_argument("--channel", type=int, required=True, help="a file descriptor to read from and write to")
     options = parser.parse_args()

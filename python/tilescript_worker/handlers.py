@@ -20,6 +20,7 @@ def handlers(wanted: str, gpu: int | None = None) -> dict[str, Handler]:
         from .importing import match, read_kernels
 
         return {
+            "hello": lambda request: describe(device),
             "compile": compile_case,
             "ahead": compile_ahead,
             "launches": launches,

@@ -11,6 +11,7 @@ import { vectorAdd } from "../../examples/vector-add.js";
 import { compileCases } from "../../src/runtime/cases/compile-cases.js";
 import { allLayouts } from "../../src/runtime/cases/tensor-layouts.js";
 import { drawTests } from "../support/drawn.js";
+import { ownCompilers } from "../../src/runtime/devices/compile-service.js";
 import { compileForTargets, type KernelCompilations } from "../../src/runtime/compile/compile-targets.js";
 import { findPython, type PythonEnvironment } from "../../src/runtime/python/environment.js";
 import type { MachineCode } from "../../src/runtime/python/protocol.js";
@@ -38,7 +39,7 @@ beforeAll(async () => {
 
 const compile = (kernel: CompiledKernel, targets: string, selection = {}) =>
   compileForTargets([kernel], {
-    environment,
+    service: ownCompilers(environment, { env }),
     env,
     targets: parseTargets(targets),
     selections: [{ seed: 0, ...selection }],
@@ -99,7 +100,7 @@ describe("compiling for targets", { timeout: 300_000 }, () => {
     expect(left).toEqual([]);
     expect(cases.map(({ layouts }) => layouts?.["a"] ?? "contiguous")).toEqual(allLayouts);
     const [found] = await compileForTargets([kernel], {
-      environment,
+      service: ownCompilers(environment, { env }),
       env,
       targets: parseTargets("cuda:90"),
       selections: [one.selection],
@@ -212,7 +213,8 @@ describe("compiling for targets", { timeout: 300_000 }, () => {
     const [before, after] = [env, { ...env, TRITON_PTXAS_PATH: other }];
     const cachedWith = async (given: NodeJS.ProcessEnv): Promise<boolean> => {
       const selections = [{ seed: 0, config: 2 }];
-      const options = { environment, env: given, targets: parseTargets("cuda:80"), selections };
+      const service = ownCompilers(environment, { env: given });
+      const options = { service, env: given, targets: parseTargets("cuda:80"), selections };
       return (await compileForTargets([large], options))[0]!.compilations[0]!.cached;
     };
     expect([await cachedWith(before), await cachedWith(after), await cachedWith(after)]).toEqual([true, false, true]);

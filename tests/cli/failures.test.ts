@@ -6,6 +6,7 @@ import { build } from "tilescript";
 import { drawTests } from "../support/drawn.js";
 import { codeFrame } from "../../src/runtime/report/code-frame.js";
 import { openDevice } from "../../src/runtime/devices/devices.js";
+import { ownCompilers } from "../../src/runtime/devices/compile-service.js";
 import { compileForTargets } from "../../src/runtime/compile/compile-targets.js";
 import { findPython } from "../../src/runtime/python/environment.js";
 import { parseTargets } from "../../src/runtime/system/gpu-targets.js";
@@ -88,7 +89,7 @@ describe("where Triton compiles", { timeout: 120_000 }, () => {
     const { environment } = await findPython();
     const kernels = [failing.badPython, failing.staticAssertion, failing.badAssembly];
     const found = await compileForTargets(await Promise.all(kernels.map(build)), {
-      environment: environment!,
+      service: ownCompilers(environment!),
       targets: parseTargets("cuda:90"),
       selections: kernels.map(() => ({ seed: 0 })),
     });

@@ -9,7 +9,7 @@ import type { Case, CompiledKernel } from "../../src/contract/compiled.js";
 import type { Outcome } from "../../src/runtime/cases/outcome.js";
 import { closeDevice, openDevice, type PythonDevice } from "../../src/runtime/devices/devices.js";
 import { search } from "../../src/runtime/measure/tuner.js";
-import type { RunReport } from "../../src/runtime/report/reports.js";
+import type { CompileReport, RunReport } from "../../src/runtime/report/reports.js";
 import { verifyCase } from "../../src/runtime/verify/runner.js";
 import { verifyThoroughly } from "../../src/runtime/verify/thorough.js";
 import { verify } from "../../src/runtime/verify/verify-cases.js";
@@ -188,6 +188,24 @@ describe("a Ray cluster", { timeout: 120_000 }, () => {
     } finally {
       await closeDevice(here);
     }
+  });
+
+  it("compiles on the cluster's CPUs what this machine compiles", async () => {
+    const given = ["--compile", "cuda:90", "--json", "--python", python!];
+    const [there, here] = await Promise.all([
+      cli(vectorAdd(), ...given, "--device", `ray:${cluster.address}#cpu:2`),
+      cli(vectorAdd(), ...given),
+    ]);
+    const [spread, alone] = [there, here].map(({ out }) => JSON.parse(out) as CompileReport);
+    expect(spread).toMatchObject({ ok: true, python: expect.stringContaining(` on ray:${cluster.address}`) });
+    const found = ({ kernels }: CompileReport) =>
+      kernels.map((each) => ({
+        ...each,
+        compiled: each.compiled.map((one) => ({ ...one, cached: false, compile_seconds: 0 })),
+      }));
+    expect(found(spread!)).toEqual(found(alone!));
+    const refused = await cli(vectorAdd(), "--compile", "cuda:90", "--device", "cuda");
+    expect(refused).toMatchObject({ code: 2, err: expect.stringContaining("name a cluster whose CPUs compile") });
   });
 
   it("reports a crash and a deadline as results, and works on", async () => {

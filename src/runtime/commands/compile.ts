@@ -3,9 +3,11 @@ import pc from "picocolors";
 import { diagnosticText } from "../report/code-frame.js";
 import type { Layout } from "../../contract/compiled.js";
 import { allLayouts } from "../cases/tensor-layouts.js";
+import type { DeviceName } from "../../contract/device-names.js";
+import { parseDevice } from "../devices/device-name.js";
 import { compileForTargets } from "../compile/compile-targets.js";
 import { compileAll, warn } from "../invocation/kernels.js";
-import { options, selectionFor, type SelectionOptions } from "../invocation/options.js";
+import { deviceOf, options, selectionFor, type SelectionOptions } from "../invocation/options.js";
 import { exitCodes, UsageError } from "../system/problems.js";
 import { compileDiagnostics, compileJson, compileText } from "../report/report-compile.js";
 import { printJson, progress } from "../system/streams.js";
@@ -15,6 +17,7 @@ import type { KernelCommand } from "../invocation/command.js";
 interface CompileOptions extends SelectionOptions {
   readonly targets?: readonly Target[];
   readonly layouts?: readonly Layout[];
+  readonly device?: DeviceName;
 }
 
 export const compile: KernelCommand<CompileOptions> = {
@@ -33,13 +36,18 @@ export const compile: KernelCommand<CompileOptions> = {
     ).argParser(parseLayouts),
     options.seed,
     options.kernel,
+    options.device,
     options.python,
     options.processes,
     options.json,
     options.verbose,
   ],
   flag: { text: "--compile <targets>", option: "targets" },
-  checkOptions({ targets }) {
+  checkOptions({ targets, device }) {
+    if (device !== undefined && parseDevice(device).ray === undefined)
+      throw new UsageError(
+        `--device ${device}: compile needs no device; name a cluster whose CPUs compile, ray:ADDRESS, or leave it out`,
+      );
     if (!targets) throw new UsageError("--targets is missing; name GPUs, such as cuda:90,hip:gfx942");
   },
   async plan(kernels, given, streams) {
@@ -49,19 +57,17 @@ export const compile: KernelCommand<CompileOptions> = {
     const compiled = built.flatMap((kernel) => kernel.parts ?? [kernel]);
     const selections = compiled.map((kernel) => selectionFor(kernel, given));
     return async (machine) => {
-      const environment = await machine.python({ python: given.python });
+      const service = await machine.compilers(deviceOf(given, streams));
       const show = progress(streams);
       const found = await compileForTargets(compiled, {
-        environment,
+        service,
         targets: given.targets ?? [],
         selections,
         layouts: given.layouts,
-        processes: given.processes,
         onDone: (done, planned) => show(`compiled ${done} of ${planned}`),
-        ...(given.verbose && { onOutput: streams.err }),
       });
       show("");
-      const { versions, python } = environment;
+      const { versions, python } = service;
       const facts = { triton: versions.triton ?? "", python, seconds: Math.round(performance.now() - started) / 1000 };
       const diagnostics = found.map(compileDiagnostics);
       const ok = diagnostics.flat().every(({ severity }) => severity !== "error");

@@ -192,20 +192,15 @@ async function searchOn(
 }
 
 /** The plan without candidates that do not compile for a target, or that it has no room for. */
-async function withoutMisfits(
-  plan: Plan,
-  machine: Machine,
-  { targets, python, processes }: TuneOptions,
-  streams: Streams,
-): Promise<Plan> {
+async function withoutMisfits(plan: Plan, machine: Machine, given: TuneOptions, streams: Streams): Promise<Plan> {
+  const { targets } = given;
   if (!targets) return plan;
   const { kernel, selection } = plan;
   const show = progress(streams);
   const [found] = await compileForTargets([kernel], {
-    environment: await machine.python({ python }),
+    service: await machine.compilers(deviceOf(given, streams)),
     targets,
     selections: [selection],
-    processes,
     onDone: (done, planned) => show(`compiled ${done} of ${planned}`),
   });
   show("");

@@ -7,8 +7,7 @@ import { keyOfText, readCached, withoutConfigs, writeCached } from "../system/ca
 import { isFor } from "../../contract/kernel-targets.js";
 import { compileCases } from "../cases/compile-cases.js";
 import type { Selection } from "../cases/selection.js";
-import { Compilers } from "../python/compilers.js";
-import type { PythonEnvironment } from "../python/environment.js";
+import type { CompileService } from "../devices/compile-service.js";
 import { failureOf } from "../cases/failure.js";
 import { ptxasOf } from "./machine-code.js";
 import type { CaseFailure } from "../cases/outcome.js";
@@ -16,7 +15,7 @@ import { PROTOCOL_VERSION, type CompileResult } from "../python/protocol.js";
 import { compileRequest } from "../devices/request.js";
 import { openWorkspace, type Workspace } from "../devices/workspace.js";
 import { occupancyOf, type Occupancy, type Target } from "../system/gpu-targets.js";
-import type { Worker } from "../python/worker.js";
+import type { RequestServer } from "../python/worker-pool.js";
 
 /** One config with one choice of dtypes and flags, for one target. */
 export interface Compilation {
@@ -40,18 +39,16 @@ export interface KernelCompilations {
 }
 
 export interface CompileOptions {
-  readonly environment: PythonEnvironment;
+  /** Who compiles. It is stopped at the end. */
+  readonly service: CompileService;
   readonly targets: readonly Target[];
   /** Of each kernel. */
   readonly selections: readonly Selection[];
   /** The layout of all inputs. Default: contiguous. */
   readonly layouts?: readonly Layout[] | undefined;
   readonly env?: NodeJS.ProcessEnv;
-  /** Maximum number of processes. */
-  readonly processes?: number | undefined;
   /** Called after each compilation. */
   readonly onDone?: (done: number, planned: number) => void;
-  readonly onOutput?: (text: string) => void;
 }
 
 interface Job {
@@ -59,17 +56,18 @@ interface Job {
   readonly workspace: Workspace;
   readonly target: Target;
   readonly at: Case;
-  readonly file: string;
+  /** Where the result is kept. */
+  readonly file: string | undefined;
 }
 
-/** Compiles in as many processes as there are cores. If a process dies, only its config fails. */
+/** Compiles with all processes of a service at a time. If a process dies, only its config fails. */
 export async function compileForTargets(
   kernels: readonly CompiledKernel[],
-  { environment, targets, selections, layouts, env = process.env, processes, onDone, onOutput }: CompileOptions,
+  { service, targets, selections, layouts, env = process.env, onDone }: CompileOptions,
 ): Promise<KernelCompilations[]> {
   const plans = kernels.map((kernel, i) => compileCases(kernel, selections[i]!, layouts));
-  const workspaces = await Promise.all(kernels.map((kernel) => openWorkspace(kernel)));
-  const compiler = [PROTOCOL_VERSION, environment.versions.triton ?? "", ...ptxasOf(env)];
+  const workspaces = await Promise.all(kernels.map((kernel) => openWorkspace(kernel, service.host)));
+  const compiler = [PROTOCOL_VERSION, service.versions.triton ?? "", ...ptxasOf(env)];
   const jobs = kernels.flatMap((kernel, i) =>
     targetsOf(kernel, targets).flatMap((target) =>
       plans[i]!.cases.map((at): Job => ({
@@ -77,7 +75,9 @@ export async function compileForTargets(
         workspace: workspaces[i]!,
         target,
         at,
-        file: join(cacheFolder(env), "compiled", `${keyOf(kernel, target, at, compiler)}.json`),
+        file: service.kept
+          ? join(cacheFolder(env), "compiled", `${keyOf(kernel, target, at, compiler)}.json`)
+          : undefined,
       })),
     ),
   );
@@ -90,17 +90,16 @@ export async function compileForTargets(
   };
   const queue: Job[] = [];
   for (const job of jobs) {
-    const resources = await readCached<CompileResult>(job.file);
+    const resources = job.file === undefined ? undefined : await readCached<CompileResult>(job.file);
     if (resources) record(job, { resources, cached: true });
     else queue.push(job);
   }
-  const compilers = new Compilers({ python: environment.python, env, processes, ...(onOutput && { onOutput }) });
   try {
-    await compilers.each(queue, async (worker, job) =>
-      record(job, { ...(await compileJob(worker, job)), cached: false }),
+    await service.each(queue, async (server, job) =>
+      record(job, { ...(await compileJob(server, job)), cached: false }),
     );
   } finally {
-    await Promise.all([compilers.stop(), ...workspaces.map((workspace) => workspace.remove())]);
+    await Promise.all([service.stop(), ...workspaces.map((workspace) => workspace.remove())]);
   }
   return kernels.map((kernel, i) => ({
     kernel,
@@ -115,10 +114,11 @@ function targetsOf({ targets: declared = [] }: CompiledKernel, targets: readonly
   return targets.filter(({ triton }) => declared.every((each) => isFor(each, triton)));
 }
 
-async function compileJob(worker: Worker, { kernel, workspace, target, at, file }: Job) {
-  const reply = await worker.request(compileRequest(kernel, workspace.module, at, target), COMPILE_DEADLINE_MS);
+async function compileJob(server: RequestServer, { kernel, workspace, target, at, file }: Job) {
+  const reply = await server.request(compileRequest(kernel, workspace.module, at, target), COMPILE_DEADLINE_MS);
   if (!reply.ok) return { failure: failureOf(kernel, reply.error) };
-  if (reply.result.machineCode.every(({ unchecked }) => unchecked === undefined)) await writeCached(file, reply.result);
+  const isWhole = reply.result.machineCode.every(({ unchecked }) => unchecked === undefined);
+  if (file !== undefined && isWhole) await writeCached(file, reply.result);
   return { resources: reply.result };
 }
 

@@ -1,5 +1,6 @@
 /** What the machine offers: a Python, devices. To ask takes seconds, so commands ask after all their checks. */
 import { EnvironmentError } from "../system/problems.js";
+import { compileFarm, type CompileService, type CompileServiceOptions, ownCompilers } from "./compile-service.js";
 import { findPython, type DiscoveryOptions, type PythonEnvironment } from "../python/environment.js";
 import { parseDevice } from "./device-name.js";
 import {
@@ -16,6 +17,8 @@ import {
 export interface Machine {
   /** Throws EnvironmentError if there is none. */
   python(options: DiscoveryOptions): Promise<PythonEnvironment>;
+  /** Who compiles: this machine, or the CPUs of the chosen cluster. Throws EnvironmentError. */
+  compilers(options: CompileServiceOptions): Promise<CompileService>;
   /**
    * The requested device, or the best one for `auto`: of a cluster one for each kind of GPU. Throws EnvironmentError if
    * it is not available.
@@ -35,6 +38,12 @@ export const thisMachine: Machine = {
     const discovery = await findPython(options);
     if (!discovery.environment) throw new EnvironmentError(missingPython(discovery));
     return discovery.environment;
+  },
+  async compilers(options) {
+    const { ray } = parseDevice(options.device);
+    return ray === undefined
+      ? ownCompilers(await this.python({ python: options.python }), options)
+      : compileFarm(ray, options);
   },
   devices: openDevices,
   async elsewhere(options) {

@@ -1,6 +1,12 @@
 /** The devices of a Ray cluster: one for each kind of GPU, whose workers are its actors. */
 import { Fleet, type Seat } from "../hosts/fleet.js";
-import { findPython, unsupported, withoutRay } from "../python/environment.js";
+import {
+  type DiscoveryOptions,
+  findPython,
+  type PythonEnvironment,
+  unsupported,
+  withoutRay,
+} from "../python/environment.js";
 import { WorkerPool } from "../python/worker-pool.js";
 import { EnvironmentError } from "../system/problems.js";
 import type { DeviceChoice } from "./device-name.js";
@@ -13,14 +19,7 @@ export async function openCluster(
   address: string,
   { device, ...options }: DeviceOptions,
 ): Promise<readonly [PythonDevice, ...PythonDevice[]]> {
-  const { environment, rejected } = await findPython({ ...options, refuses: withoutRay });
-  if (!environment) {
-    const tried = rejected.map(({ python, source, reason }) => `${python} (${source}): ${reason}`).join("; ");
-    throw new EnvironmentError(
-      `${device} needs a Python with ray (${tried}); \`npx tilescript setup --ray\` makes one, and \`pip install ray==VERSION\` adds the cluster's version to yours`,
-    );
-  }
-  const { python } = environment;
+  const { python } = await pythonWithRay(device, options);
   const worker = kind === "eval" ? "auto" : kind;
   const fleet = await Fleet.open({ ...options, address, python, name: device, device: worker, count: workers });
   try {
@@ -31,6 +30,16 @@ export async function openCluster(
     await fleet.close();
     throw error;
   }
+}
+
+/** The Python here that drives a cluster. Throws EnvironmentError. */
+export async function pythonWithRay(device: string, options: DiscoveryOptions): Promise<PythonEnvironment> {
+  const { environment, rejected } = await findPython({ ...options, refuses: withoutRay });
+  if (environment) return environment;
+  const tried = rejected.map(({ python, source, reason }) => `${python} (${source}): ${reason}`).join("; ");
+  throw new EnvironmentError(
+    `${device} needs a Python with ray (${tried}); \`npx tilescript setup --ray\` makes one, and \`pip install ray==VERSION\` adds the cluster's version to yours`,
+  );
 }
 
 /** The seats' numbers by what they run on. A time or a config of one kind of GPU says nothing about another. */

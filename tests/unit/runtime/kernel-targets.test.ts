@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { build, constexpr, kernel, op, tensor, tl } from "tilescript";
 import { definitionOf } from "../../../src/dsl/definition.js";
 import { isFor, targetsText } from "../../../src/contract/kernel-targets.js";
+import { ownCompilers } from "../../../src/runtime/devices/compile-service.js";
 import { compileForTargets } from "../../../src/runtime/compile/compile-targets.js";
 import type { Device } from "../../../src/runtime/devices/devices.js";
 import { compileDiagnostics, compileJson, compileText } from "../../../src/runtime/report/report-compile.js";
@@ -62,7 +63,7 @@ test("the wrapper checks the GPU before anything is launched, and a kernel for a
 test("compile refuses a target that the kernel is not for, at the author's line", async () => {
   const compiled = await build(hopper);
   const request = {
-    environment: { versions: {} } as never,
+    service: ownCompilers({ versions: {} } as never),
     targets: parseTargets("cuda:80,hip:gfx942"),
     selections: [{ seed: 0 }],
   };
@@ -74,7 +75,7 @@ test("compile refuses a target that the kernel is not for, at the author's line"
     code: "other-target",
     severity: "error",
     message: `hopper: not run for cuda:80 and hip:gfx942, as the kernel is for ${TEXT}; compile it for those, or change targets in its spec`,
-    at: { file: import.meta.filename, line: 21 },
+    at: { file: import.meta.filename, line: 22 },
   });
   const facts = { triton: "", python: "", seconds: 0 };
   const report = compileJson([found!], [[diagnostic!]], facts);

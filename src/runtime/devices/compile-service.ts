@@ -1,0 +1,74 @@
+/** Who compiles with Triton: processes of this machine, or actors on the CPUs of a Ray cluster. */
+import type { DeviceName } from "../../contract/device-names.js";
+import { Fleet } from "../hosts/fleet.js";
+import { Compilers } from "../python/compilers.js";
+import type { PythonEnvironment } from "../python/environment.js";
+import type { Remote } from "../python/host.js";
+import { type RequestServer, WorkerPool } from "../python/worker-pool.js";
+import { EnvironmentError } from "../system/problems.js";
+import { parseDevice } from "./device-name.js";
+import { problemOf, pythonWithRay } from "./ray-devices.js";
+
+export interface CompileService {
+  /** The Python that compiles. */
+  readonly python: string;
+  readonly versions: PythonEnvironment["versions"];
+  /** Where modules are placed, if not on this machine. */
+  readonly host?: Remote;
+  /** Whether results may be kept: everything that they depend on is known. */
+  readonly kept: boolean;
+  /** Works on every job with the next process that is free. */
+  each<Job>(jobs: readonly Job[], work: (server: RequestServer, job: Job) => Promise<void>): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface CompileServiceOptions {
+  /** A cluster compiles on its CPUs; every other device leaves it to this machine. */
+  readonly device: DeviceName;
+  readonly python?: string | undefined;
+  /** Maximum number of processes. Default: one for each CPU. */
+  readonly processes?: number | undefined;
+  readonly env?: NodeJS.ProcessEnv | undefined;
+  readonly onOutput?: ((text: string) => void) | undefined;
+}
+
+/** Processes of this machine, started when there is work. */
+export function ownCompilers(
+  { python, versions }: PythonEnvironment,
+  { processes, env, onOutput }: Omit<CompileServiceOptions, "device" | "python"> = {},
+): CompileService {
+  const compilers = new Compilers({ python, processes, ...(env && { env }), ...(onOutput && { onOutput }) });
+  return {
+    python,
+    versions,
+    kept: true,
+    each: (jobs, work) => compilers.each(jobs, work),
+    stop: () => compilers.stop(),
+  };
+}
+
+/** Actors on the CPUs of a cluster, as many as are named: `ray:auto#cpu:8`. Throws EnvironmentError. */
+export async function compileFarm(
+  address: string,
+  { device: name, python, processes, env = process.env, onOutput }: CompileServiceOptions,
+): Promise<CompileService> {
+  const count = parseDevice(name).workers ?? processes;
+  const own = await pythonWithRay(name, { python, env });
+  const fleet = await Fleet.open({ address, python: own.python, name, device: "compiler", count, env, onOutput });
+  const [first] = fleet.seats;
+  const problem = first ? problemOf(fleet.seats) : "the cluster has no CPU to compile on";
+  if (!first || problem !== undefined) {
+    await fleet.close();
+    throw new EnvironmentError(`${name} can't be used: ${problem}`);
+  }
+  const pool = new WorkerPool(fleet.seats.map(({ place }, seat) => ({ worker: fleet.server(seat), place })));
+  return {
+    python: `${first.python} on ${name}`,
+    versions: first.hello.versions,
+    host: fleet,
+    // Whether a node's ptxas is that of another day is not known here.
+    kept: false,
+    each: async (jobs, work) => void (await pool.each(jobs, (job, { worker }) => work(worker, job))),
+    stop: () => fleet.close(),
+  };
+}

@@ -13,6 +13,8 @@ import {
 import { captureLocation } from "../diagnostics/callsite.js";
 import { type DType, elemOf, isDType, isInt } from "../types/dtype.js";
 import { whyPadding } from "../rules/descriptor-rules.js";
+import { checkDefault } from "./param-defaults.js";
+import { kindOf } from "./spec-forms.js";
 import { builderNames } from "./unknown-names.js";
 import type {
   ConstexprBuilder,
@@ -86,6 +88,7 @@ function declareTensor(role: Role) {
     if (!Array.isArray(dims) || dims.length === 0) fail(paramDims.missing(), at);
     for (const dim of dims) checkDim("tensor", dim, at);
     checkOptions("tensor", options, TENSOR_OPTIONS[role], at);
+    checkFlags(options, at);
     checkContents(dtype, dims, options, at);
     const description: TensorDescription = { kind: "tensor", dtype, dims, role, optional: false, options, at };
     // `optional` is a function until the author calls it; the call replaces it.
@@ -105,6 +108,16 @@ function checkOptions(what: string, options: unknown, known: readonly string[], 
     return fail(paramOption.notOptions(what, options), at);
   const unknown = Object.keys(options).find((name) => !known.includes(name));
   if (unknown !== undefined) fail(paramOption.unknown(what, unknown, known), at);
+}
+
+/** JavaScript would take any other value for one of these. */
+function checkFlags({ contiguous, zeroed, offsets }: TensorDescription["options"], at: Location | undefined): void {
+  for (const [option, given] of Object.entries({ contiguous, zeroed }))
+    if (given !== undefined && typeof given !== "boolean")
+      fail(paramOption.value("tensor", option, kindOf(given), "true or false"), at);
+  const isWidth = isDType(offsets) && (offsets.name === "int32" || offsets.name === "int64");
+  if (offsets !== undefined && !isWidth)
+    fail(paramOption.value("tensor", "offsets", kindOf(offsets), "tl.int32 or tl.int64"), at);
 }
 
 /** What the author promises about a tensor's elements. */
@@ -197,6 +210,7 @@ export const scalar = ((dtype: AnyDType, options: NumberOptions = {}): ScalarDes
   checkOptions("scalar", options, ["default", "range"], at);
   if (options.range !== undefined && !isInt(elem)) fail(paramRange.notInteger("scalar", elem), at);
   checkRange("scalar", options.range, at);
+  checkDefault("scalar", options.default, elem, options.range, at);
   return { kind: "scalar", dtype, default: options.default as number | undefined, range: options.range, at };
 }) as unknown as ScalarBuilder;
 
@@ -216,7 +230,7 @@ function declareChoice(what: string, choices: readonly string[], initial: string
   if (!Array.isArray(choices) || choices.length === 0 || new Set(choices).size < choices.length)
     fail(paramChoices.strings(what), at);
   if (initial !== undefined && !choices.includes(initial))
-    fail(paramDefault(what, JSON.stringify(initial), quoted()), at);
+    fail(paramDefault.choice(what, JSON.stringify(initial), quoted()), at);
   return { kind: "constexpr", of: "string", size: false, choices, default: initial };
 }
 
@@ -241,7 +255,7 @@ function declareDType(
   const names = isList ? choices.map(({ name }) => name) : (choices as AnyDType).members!;
   const initial = options.default?.name;
   if (initial !== undefined && !(names as readonly string[]).includes(initial))
-    fail(paramDefault("constexpr.dtype", initial, names.join(", ")), at);
+    fail(paramDefault.choice("constexpr.dtype", initial, names.join(", ")), at);
   return { kind: "constexpr", of: "dtype", size: false, dtype: choices, default: initial };
 }
 
@@ -259,6 +273,7 @@ function declareConstexpr(of: ConstexprDescription["of"], size: boolean) {
     const what = size ? "constexpr" : `constexpr.${of}`;
     checkOptions(what, options, isInteger ? ["default", "range"] : size ? [] : ["default"], at);
     checkRange(what, options.range, at);
+    if (of === "int" || of === "float" || of === "bool") checkDefault(what, options.default, of, options.range, at);
     return { kind: "constexpr", of, size, default: options.default, range: options.range, at };
   };
 }

@@ -25,6 +25,7 @@ import {
   type Value,
 } from "../ir/nodes.js";
 import { walkUses } from "../ir/walk.js";
+import { type DTypeName, isInt } from "../types/dtype.js";
 import { showType } from "../types/types.js";
 import type { SourceIndex, SpecPlaces } from "../ir/source.js";
 import { refusePromise, toArgument } from "../ops/define.js";
@@ -197,7 +198,8 @@ function checkComputed({ name, at }: KernelDefinition, param: ConstexprParam, { 
   const type = block.yields.length === 1 ? typeOfArgument(block.yields[0]!) : undefined;
   const isBool =
     type?.kind === "constexpr" ? type.of === "bool" : type?.kind === "tile" ? type.dtype === "int1" : undefined;
-  if (isBool === (param.of === "bool")) return;
+  const isWanted = isBool === (param.of === "bool") && (param.of !== "int" || isInteger(block.yields[0]!));
+  if (isWanted) return;
   const wanted = param.of === "bool" ? "a truth value, such as N.mod(16).eq(0)" : "an integer";
   const declared =
     param.from === "launch" && !param.computedByConfig && param.of === "int" && isBool
@@ -295,14 +297,18 @@ function checkAsked(asked: ReadonlyMap<Value, Location | undefined>, block: Bloc
   }
 }
 
+/** A list with a hole has no value there. */
 function asList(x: unknown): unknown {
-  return Array.isArray(x) ? x : [x];
+  return Array.isArray(x) ? Array.from(x as readonly unknown[]) : [x];
 }
 
 function isInteger(argument: Argument): boolean {
   const type = typeOfArgument(argument);
-  return type.kind === "constexpr" ? type.of === "int" : type.kind === "tile" && type.shape.length === 0;
+  if (type.kind === "constexpr") return type.of === "int";
+  return type.kind === "tile" && type.shape.length === 0 && typeof type.dtype === "string" && isCount(type.dtype);
 }
+
+const isCount = (dtype: DTypeName): boolean => isInt(dtype) && dtype !== "int1";
 
 /** Anything else would hold of every call, or of none. */
 function checkRequirements({ name }: KernelDefinition, { block }: HostBlock, at: Location | undefined): void {

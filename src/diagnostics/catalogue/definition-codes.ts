@@ -66,14 +66,16 @@ export const unknownPart = defineCode(
     `${kernel}: ${part} is not a part of a spec; ${partInstead(part, known)}`,
 );
 
+const shown = (given: unknown): string => (typeof given === "bigint" ? `${given}n` : JSON.stringify(given));
+
 export const specValue = defineCode("spec-value", {
   /** `said` is what was given instead: `dims.H is 3`. */
   part: (kernel: string, said: string, part: string, wanted: string) => `${kernel}: ${said}; ${part} must be ${wanted}`,
   tolerance: (kernel: string, tolerance: unknown) =>
-    `${kernel}: tolerance is ${JSON.stringify(tolerance)}; it is { rtol: 1e-3, atol: 1e-3 }, numbers from 0 up, or one of them`,
-  triton: (kernel: string, version: unknown) => `${kernel}: triton is ${JSON.stringify(version)}; it is "3.6" or "3.9"`,
+    `${kernel}: tolerance is ${shown(tolerance)}; it is { rtol: 1e-3, atol: 1e-3 }, numbers from 0 up, or one of them`,
+  triton: (kernel: string, version: unknown) => `${kernel}: triton is ${shown(version)}; it is "3.6" or "3.9"`,
   specialise: (kernel: string, given: unknown) =>
-    `${kernel}: specialise is ${JSON.stringify(given)}; it is "auto", "never" or "always"`,
+    `${kernel}: specialise is ${shown(given)}; it is "auto", "never" or "always"`,
   sameStrides: (kernel: string, tensor: string, why: string) =>
     `${kernel}: sameStrides lists ${tensor}, ${why}; list tensors of params with the same dims, each in one group`,
   flops: (kernel: string, count: unknown) =>

@@ -101,6 +101,8 @@ export const paramOption = defineCode("param-option", {
       : known.length === 0
         ? `${builder}: it takes no options, got ${option}; constexpr.int(…) and the others take some`
         : `${builder}: there is no option ${option}; ${optionInstead(option, known)}`,
+  value: (builder: string, option: string, given: string, wanted: string) =>
+    `${builder}: ${option} is ${given}; give ${wanted}`,
 });
 
 export const paramChoices = defineCode("param-choices", {
@@ -109,10 +111,14 @@ export const paramChoices = defineCode("param-choices", {
   launch: () => "constexpr.launch: give a function of the sizes, ({ N }) => tl.nextPowerOf2(N)",
 });
 
-export const paramDefault = defineCode(
-  "param-default",
-  (builder: string, value: string, choices: string) => `${builder}: the default ${value} is not one of ${choices}`,
-);
+export const paramDefault = defineCode("param-default", {
+  choice: (builder: string, value: string, choices: string) =>
+    `${builder}: the default ${value} is not one of ${choices}`,
+  /** `wanted` is what stands there, as "an integer". */
+  kind: (builder: string, value: string, wanted: string) => `${builder}: the default is ${value}; give ${wanted}`,
+  range: (builder: string, value: string, low: string, end: string) =>
+    `${builder}: the default ${value} is outside its range; give one from ${low} up to but not including ${end}`,
+});
 
 export const dtypeName = defineCode("dtype-name", {
   notAName: (name: unknown) => `dtype: ${JSON.stringify(name)} is not a name; write one such as "T"`,

@@ -162,6 +162,16 @@ const first: Adaptation = ({ operands }) => {
   if (!operands[0]) operands[0] = { value: number(0, false) };
 };
 
+/** Options stand behind the axis, which Triton takes to be 0. */
+const along: Adaptation = ({ operands, options }) => {
+  if (!operands[1] && Object.values(options).some(Boolean)) operands[1] = { value: number(0, false) };
+};
+
+/** Assembly takes what follows the dtype as options. */
+const packed: Adaptation = ({ operands, options }) => {
+  [options["isPure"], options["pack"]] = operands.splice(4);
+};
+
 /** Hints of values that are no constants of the text: the constant that Triton met. */
 const hinted: Adaptation = ({ operands }, node, { scope }) => {
   const [x, values] = operands;
@@ -193,6 +203,8 @@ const RULES: readonly (readonly [(op: Op) => boolean, Adaptation])[] = [
   [({ facts, operands }) => facts.passes === true && operands["dtype"] === "dtype", converted],
   [({ facts, operands }) => facts.passes === true && operands["values"] === "constants", hinted],
   [({ proof }) => proof.claims !== undefined, truths],
+  [({ operands }) => operands["pack"] === "constant", packed],
+  [({ proof, operands }) => proof.folds?.form === "scan" && operands["axis"] === "constant?", along],
   [({ facts, operands }) => facts.asks !== undefined && operands["axis"] === "constant", first],
   [({ spelling }) => spelling.form === "call" && spelling.name.startsWith("libdevice."), numbersTyped],
 ];

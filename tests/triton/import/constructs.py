@@ -303,6 +303,15 @@ def reductions(x, y, BLOCK: tl.constexpr):
     tl.store(y + at, running + all + value + place + tl.max(a, axis=0) + tl.sum(a > 0, 0))
 
 
+# x:*fp32,y:*fp32,BLOCK=16
+@triton.jit
+def scans_and_assembly(x, y, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    a = tl.cumsum(tl.load(x + at), reverse=True)
+    b = tl.inline_asm_elementwise("add.f32 $0, $1, $1;", "=f,f", [a], dtype=tl.float32, is_pure=True, pack=2)
+    tl.store(y + at, b)
+
+
 # x:*fp16,y:*fp32,M=16,N=32
 @triton.jit
 def shapes(x, y, M: tl.constexpr, N: tl.constexpr):

@@ -79,9 +79,11 @@ export function checkTolerance(name: string, tolerance: unknown, at: Location | 
   const isOne =
     typeof tolerance === "object" &&
     tolerance !== null &&
+    !Array.isArray(tolerance) &&
     Object.entries(tolerance).every(
       ([key, value]) =>
-        ["rtol", "atol", "rms"].includes(key) && (value === undefined || (typeof value === "number" && value >= 0)),
+        ["rtol", "atol", "rms"].includes(key) &&
+        (value === undefined || (typeof value === "number" && value >= 0 && Number.isFinite(value))),
     );
   if (!isOne) fail(specValue.tolerance(name, tolerance), at);
 }

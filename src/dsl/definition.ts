@@ -112,8 +112,12 @@ export function definitionOf(kernel: unknown): KernelDefinition {
 /** Names of the module, its source map and its temporary file are longer than the kernel's; this leaves room. */
 const LONGEST_NAME = 200;
 
-/** @throws TileScriptError if the name is not a valid Python name, or a required part of the spec is missing. */
-export function checkDefinition({ name, spec, body, at }: KernelDefinition): void {
+/**
+ * `further` is what `kernel` was given beside the definition's parts.
+ *
+ * @throws TileScriptError if the name is not a valid Python name, or a required part of the spec is missing.
+ */
+export function checkDefinition({ name, spec, body, at }: KernelDefinition, further: readonly unknown[]): void {
   if (typeof name !== "string") fail(missingPart.name(kindOf(name)), at);
   if (!isObject(spec)) fail(missingPart.spec(name, kindOf(spec)), at);
   if (!/^[A-Za-z_]\w*$/.test(name)) fail(pythonName.invalid("kernel", name), at);
@@ -124,6 +128,7 @@ export function checkDefinition({ name, spec, body, at }: KernelDefinition): voi
   if (spec.grid === undefined) fail(missingPart.grid(name), at);
   checkTolerance(name, spec.tolerance, at);
   if (typeof body !== "function") fail(missingPart.body(name), at);
+  if (further.length > 0) fail(missingPart.further(name, 3, kindOf(further[0])), at);
 }
 
 /** @throws TileScriptError at a param that none of the builders made, or whose name cannot be one. */

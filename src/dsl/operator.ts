@@ -63,7 +63,7 @@ const OPERATOR_PARTS: readonly (keyof RawSpec)[] = [
  *
  * @throws TileScriptError if the name is not a valid Python name, or a part is missing.
  */
-export const op = ((name: string, spec: RawSpec, forward: Forward, backward?: Backward) => {
+export const op = ((name: string, spec: RawSpec, forward: Forward, backward?: Backward, ...further: unknown[]) => {
   const at = captureLocation();
   if (typeof name !== "string" || !/^[A-Za-z_]\w*$/.test(name)) fail(pythonName.invalid("op", name), at);
   if (!isObject(spec)) fail(missingPart.operatorSpec(name, kindOf(spec)), at);
@@ -71,6 +71,8 @@ export const op = ((name: string, spec: RawSpec, forward: Forward, backward?: Ba
   checkDescriptions(name, spec.params, at);
   checkParts(name, spec, OPERATOR_PARTS, at);
   if (typeof forward !== "function") fail(missingPart.forward(name), at);
+  if (backward !== undefined && typeof backward !== "function") fail(missingPart.backward(name, kindOf(backward)), at);
+  if (further.length > 0) fail(missingPart.further(name, 4, kindOf(further[0])), at);
   checkTolerance(name, spec.tolerance, at);
   return new OperatorDefinition(name, spec, forward, backward, at);
 }) as unknown as OperatorFunction;

@@ -14,7 +14,7 @@ import { captureLocation } from "../diagnostics/callsite.js";
 import { type DType, elemOf, isDType, isInt } from "../types/dtype.js";
 import { whyPadding } from "../rules/descriptor-rules.js";
 import { checkDefault } from "./param-defaults.js";
-import { kindOf } from "./spec-forms.js";
+import { isObject, kindOf } from "./spec-forms.js";
 import { builderNames } from "./unknown-names.js";
 import type {
   ConstexprBuilder,
@@ -81,8 +81,17 @@ export interface ScalarDescription {
   readonly at: Location | undefined;
 }
 
+/** A builder that refuses further arguments, which JavaScript would drop. */
+function taking<Builder extends (...args: never[]) => unknown>(what: string, most: number, build: Builder): Builder {
+  const checked = (...args: Parameters<Builder>) => {
+    if (args.length > most) fail(paramOption.further(what, most, kindOf(args[most])), captureLocation());
+    return build(...args);
+  };
+  return checked as unknown as Builder;
+}
+
 function declareTensor(role: Role) {
-  return (dtype: AnyDType, dims: readonly (string | number)[], options: TensorDescription["options"] = {}) => {
+  const build = (dtype: AnyDType, dims: readonly (string | number)[], options: TensorDescription["options"] = {}) => {
     const at = captureLocation();
     if (!isDType(dtype)) fail(paramDType.missing("tensor"), at);
     if (!Array.isArray(dims) || dims.length === 0) fail(paramDims.missing(), at);
@@ -94,6 +103,7 @@ function declareTensor(role: Role) {
     // `optional` is a function until the author calls it; the call replaces it.
     return { ...description, optional: () => ({ ...description, optional: true }) };
   };
+  return taking("tensor", 3, build);
 }
 
 const TENSOR_OPTIONS: Readonly<Record<Role, readonly string[]>> = {
@@ -143,6 +153,9 @@ function checkRange(what: string, range: unknown, at: Location | undefined): voi
     (typeof bound === "number" && (Number.isFinite(bound) || (what !== "tensor" && !Number.isNaN(bound))));
   if (!Array.isArray(range) || range.length !== 2 || !range.every(isBound)) return fail(paramRange.form(what), at);
   const [low, end] = range as readonly unknown[];
+  const isFraction = (bound: unknown): boolean =>
+    typeof bound === "number" && bound % 1 !== 0 && Number.isFinite(bound);
+  if (what !== "tensor" && [low, end].some(isFraction)) fail(paramRange.fraction(what), at);
   if (typeof low === "number" && typeof end === "number" && low > end) fail(paramRange.empty(what, low, end), at);
 }
 
@@ -159,13 +172,15 @@ export const tensor = Object.assign(declareTensor("in"), {
 }) as unknown as TensorBuilder;
 
 function declareDescriptor(role: Role) {
-  return (
+  const build = (
     dtype: AnyDType,
     dims: readonly (string | number)[],
     block: readonly (string | number)[],
-    { paddingOption }: { readonly paddingOption?: "zero" | "nan" } = {},
+    options: { readonly paddingOption?: "zero" | "nan" } = {},
   ): TensorDescription => {
     const at = captureLocation();
+    checkOptions("descriptor", options, ["paddingOption"], at);
+    const { paddingOption } = options;
     if (!isDType(dtype)) fail(paramDType.missing("descriptor"), at);
     if (!Array.isArray(dims) || !Array.isArray(block) || dims.length !== block.length || dims.length < 1)
       fail(paramDims.blocks(), at);
@@ -175,6 +190,7 @@ function declareDescriptor(role: Role) {
     if (padding !== "") fail(descriptorPadding(padding.replace(/^\w+/, "descriptor")), at);
     return { kind: "tensor", dtype, dims, role, optional: false, at, options: {}, block, paddingOption };
   };
+  return taking("descriptor", 4, build);
 }
 
 /**
@@ -187,7 +203,7 @@ export const descriptor = Object.assign(declareDescriptor("in"), {
 }) as unknown as DescriptorBuilder;
 
 /** A raw pointer argument. Nothing is masked; its extent is unknown unless `numel` says it. */
-export const pointer = ((dtype: AnyDType, options: { readonly numel?: number | string } = {}) => {
+export const pointer = taking("pointer", 2, (dtype: AnyDType, options: { readonly numel?: number | string } = {}) => {
   const at = captureLocation();
   if (!isDType(dtype)) fail(paramDType.missing("pointer"), at);
   checkOptions("pointer", options, ["numel"], at);
@@ -202,7 +218,7 @@ export function isOptional({ optional }: { readonly optional: unknown }): boolea
 }
 
 /** A number that is passed at run time. */
-export const scalar = ((dtype: AnyDType, options: NumberOptions = {}): ScalarDescription => {
+export const scalar = taking("scalar", 2, (dtype: AnyDType, options: NumberOptions = {}): ScalarDescription => {
   const at = captureLocation();
   if (!isDType(dtype)) fail(paramDType.missing("scalar", "tl.float32"), at);
   const elem = elemOf(dtype);
@@ -221,6 +237,7 @@ interface NumberOptions {
 }
 
 function declareString(choices: readonly string[], options: { readonly default?: string } = {}): ConstexprDescription {
+  checkOptions("constexpr.string", options, ["default"], captureLocation());
   return declareChoice("constexpr.string", choices, options.default);
 }
 
@@ -238,10 +255,11 @@ function declareFunction(
   functions: Readonly<Record<string, (...args: unknown[]) => unknown>>,
   options: { readonly default?: string } = {},
 ): ConstexprDescription {
-  const isRecord = typeof functions === "object" && functions !== null;
-  const names = isRecord ? Object.keys(functions) : [];
+  const at = captureLocation();
+  const names = isObject(functions) ? Object.keys(functions) : [];
   if (names.length === 0 || names.some((name) => typeof functions[name] !== "function"))
-    fail(paramChoices.functions(), captureLocation());
+    fail(paramChoices.functions(), at);
+  checkOptions("constexpr.fn", options, ["default"], at);
   return { ...declareChoice("constexpr.fn", names, options.default), functions };
 }
 
@@ -252,6 +270,9 @@ function declareDType(
   const at = captureLocation();
   const isList = Array.isArray(choices) && choices.length > 0 && choices.every((choice) => isDType(choice));
   if (!isList && !(isDType(choices) && choices.members)) fail(paramDType.choices(), at);
+  checkOptions("constexpr.dtype", options, ["default"], at);
+  if (options.default !== undefined && !isDType(options.default))
+    fail(paramDefault.kind("constexpr.dtype", kindOf(options.default), "a dtype"), at);
   const names = isList ? choices.map(({ name }) => name) : (choices as AnyDType).members!;
   const initial = options.default?.name;
   if (initial !== undefined && !(names as readonly string[]).includes(initial))
@@ -260,22 +281,22 @@ function declareDType(
 }
 
 function declareLaunch(of: "int" | "bool") {
-  return (launch: (sizes: never) => unknown): ConstexprDescription => {
+  return taking("constexpr.launch", 1, (launch: (sizes: never) => unknown): ConstexprDescription => {
     if (typeof launch !== "function") fail(paramChoices.launch(), captureLocation());
     return { kind: "constexpr", of, size: false, launch };
-  };
+  });
 }
 
 function declareConstexpr(of: ConstexprDescription["of"], size: boolean) {
-  return (options: NumberOptions = {}): ConstexprDescription => {
+  const isInteger = of === "int" && !size;
+  const what = size ? "constexpr" : `constexpr.${of}`;
+  return taking(what, 1, (options: NumberOptions = {}): ConstexprDescription => {
     const at = captureLocation();
-    const isInteger = of === "int" && !size;
-    const what = size ? "constexpr" : `constexpr.${of}`;
     checkOptions(what, options, isInteger ? ["default", "range"] : size ? [] : ["default"], at);
     checkRange(what, options.range, at);
     if (of === "int" || of === "float" || of === "bool") checkDefault(what, options.default, of, options.range, at);
     return { kind: "constexpr", of, size, default: options.default, range: options.range, at };
-  };
+  });
 }
 
 /** A value that Triton knows when it compiles the kernel. */
@@ -283,9 +304,9 @@ export const constexpr = Object.assign(declareConstexpr("int", true), {
   int: declareConstexpr("int", false),
   float: declareConstexpr("float", false),
   bool: declareConstexpr("bool", false),
-  string: declareString,
-  fn: declareFunction,
-  dtype: declareDType,
+  string: taking("constexpr.string", 2, declareString),
+  fn: taking("constexpr.fn", 2, declareFunction),
+  dtype: taking("constexpr.dtype", 2, declareDType),
   launch: Object.assign(declareLaunch("int"), { bool: declareLaunch("bool") }),
 }) as unknown as ConstexprBuilder;
 

@@ -93,9 +93,9 @@ class RunnableKernel extends KernelDefinition {
 
 /** Makes the `kernel` function of a host. */
 export function kernelOn(host: Host): KernelFunction {
-  return ((name: string, spec: RawSpec, body: (args: Record<string, Handle>) => unknown) => {
+  return ((name: string, spec: RawSpec, body: (args: Record<string, Handle>) => unknown, ...further: unknown[]) => {
     const defined = new RunnableKernel(host, name, spec, body, captureLocation());
-    checkDefinition(defined);
+    checkDefinition(defined, further);
     return defined;
   }) as unknown as KernelFunction;
 }

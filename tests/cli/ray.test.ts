@@ -14,12 +14,12 @@ import { verifyCase } from "../../src/runtime/verify/runner.js";
 import { verifyThoroughly } from "../../src/runtime/verify/thorough.js";
 import { verify } from "../../src/runtime/verify/verify-cases.js";
 import { cli } from "../support/cli.js";
-import { drawTests } from "../support/drawn.js";
+import { drawCostlyTests } from "../support/drawn.js";
 import { vectorAdd } from "../support/fixtures/vector-add.js";
 import { isGone } from "../support/processes.js";
 import { RayCluster, rayPython } from "../support/ray.js";
 
-drawTests("work on a Ray cluster", "src/runtime/hosts");
+drawCostlyTests("work on a Ray cluster", "src/runtime/hosts");
 
 let python: string | undefined;
 let cluster: RayCluster;
@@ -144,7 +144,7 @@ describe("a Ray cluster", { timeout: 120_000 }, () => {
   /** The smallest case, in which `doing` does something. */
   const smallest: Case = { sizes: { N: 1 }, dtypes: { T: "float32" }, config: 0, seed: 0 };
 
-  // The first one: afterwards an open device has all CPUs of the cluster.
+  // The first two: afterwards an open device has all CPUs of the cluster.
   it("runs commands", async () => {
     const device = `ray:${cluster.address}`;
     const ran = await cli(vectorAdd(), "--run", "--device", device, "--python", python!, "--json");
@@ -155,6 +155,24 @@ describe("a Ray cluster", { timeout: 120_000 }, () => {
     const refused = await cli(vectorAdd(), "--bench", "--device", `${device}#cuda`, "--python", python!);
     expect({ code: refused.code, out: refused.out }).toEqual({ code: 3, out: "" });
     expect(refused.err).toMatch(/the cluster has no GPU; with #cpu:4 at its end/);
+  });
+
+  it("compiles on the cluster's CPUs what this machine compiles", async () => {
+    const given = ["--compile", "cuda:90", "--json", "--python", python!];
+    const [there, here] = await Promise.all([
+      cli(vectorAdd(), ...given, "--device", `ray:${cluster.address}#cpu:2`),
+      cli(vectorAdd(), ...given),
+    ]);
+    const [spread, alone] = [there, here].map(({ out }) => JSON.parse(out) as CompileReport);
+    expect(spread).toMatchObject({ ok: true, python: expect.stringContaining(` on ray:${cluster.address}`) });
+    const found = ({ kernels }: CompileReport) =>
+      kernels.map((each) => ({
+        ...each,
+        compiled: each.compiled.map((one) => ({ ...one, cached: false, compile_seconds: 0 })),
+      }));
+    expect(found(spread!)).toEqual(found(alone!));
+    const refused = await cli(vectorAdd(), "--compile", "cuda:90", "--device", "cuda");
+    expect(refused).toMatchObject({ code: 2, err: expect.stringContaining("name a cluster whose CPUs compile") });
   });
 
   it("finds in 200 cases of five kernels what one worker finds, in the same order", async () => {
@@ -188,24 +206,6 @@ describe("a Ray cluster", { timeout: 120_000 }, () => {
     } finally {
       await closeDevice(here);
     }
-  });
-
-  it("compiles on the cluster's CPUs what this machine compiles", async () => {
-    const given = ["--compile", "cuda:90", "--json", "--python", python!];
-    const [there, here] = await Promise.all([
-      cli(vectorAdd(), ...given, "--device", `ray:${cluster.address}#cpu:2`),
-      cli(vectorAdd(), ...given),
-    ]);
-    const [spread, alone] = [there, here].map(({ out }) => JSON.parse(out) as CompileReport);
-    expect(spread).toMatchObject({ ok: true, python: expect.stringContaining(` on ray:${cluster.address}`) });
-    const found = ({ kernels }: CompileReport) =>
-      kernels.map((each) => ({
-        ...each,
-        compiled: each.compiled.map((one) => ({ ...one, cached: false, compile_seconds: 0 })),
-      }));
-    expect(found(spread!)).toEqual(found(alone!));
-    const refused = await cli(vectorAdd(), "--compile", "cuda:90", "--device", "cuda");
-    expect(refused).toMatchObject({ code: 2, err: expect.stringContaining("name a cluster whose CPUs compile") });
   });
 
   it("reports a crash and a deadline as results, and works on", async () => {

@@ -89,12 +89,21 @@ export function drawnCount(what: string, count: number, least = 1): number {
  * and all where the test file or a file of `folders`, from the root, changed. The others are skipped. Called at the top.
  */
 export function drawTests(what: string, ...folders: readonly string[]): void {
+  drawOneIn(PART, what, folders);
+}
+
+/** The same for files whose tests each cost more than half a minute: the short run makes one in 32. */
+export function drawCostlyTests(what: string, ...folders: readonly string[]): void {
+  drawOneIn(4 * PART, what, folders);
+}
+
+function drawOneIn(part: number, what: string, folders: readonly string[]): void {
   if (isFullRun() && !isRest()) return;
   const concerned = (file: string): boolean =>
     file === testFile() || folders.some((folder) => file.startsWith(`${folder}/`));
   const all = [...changedFiles()].some(concerned);
   beforeEach(({ task, skip }) => {
-    const isDrawn = rankOf(`${task.suite?.name} ${task.name}`) <= 1 / PART;
+    const isDrawn = rankOf(`${task.suite?.name} ${task.name}`) <= 1 / part;
     if (isRest()) return skip(isDrawn && !hasLeftOut(), "the short run tested it");
     const tested = all || isDrawn;
     leaveOut(what, tested ? 1 : 0, 1);

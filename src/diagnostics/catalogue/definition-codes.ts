@@ -38,6 +38,10 @@ export const missingPart = defineCode("missing-part", {
   grid: (kernel: string) => `${kernel}: grid is missing; write grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)]`,
   body: (kernel: string) => `${kernel}: the third argument is the kernel's function`,
   forward: (operator: string) => `${operator}: the third argument is the function that calls kernels`,
+  backward: (operator: string, got: string) =>
+    `${operator}: the fourth argument is the function that gives gradients, not ${got}; leave it out if there are none`,
+  further: (name: string, most: number, got: string) =>
+    `${name}: it is defined by ${most} arguments, and ${got} is one more; leave it out`,
 });
 
 export const notAKernel = defineCode("not-a-kernel", () => "this is not a kernel; give what kernel(…) returned");
@@ -66,7 +70,9 @@ export const unknownPart = defineCode(
     `${kernel}: ${part} is not a part of a spec; ${partInstead(part, known)}`,
 );
 
-const shown = (given: unknown): string => (typeof given === "bigint" ? `${given}n` : JSON.stringify(given));
+const shown = (given: unknown): string => (typeof given === "bigint" ? `${given}n` : JSON.stringify(given, finite));
+const finite = (_: string, value: unknown): unknown =>
+  typeof value === "number" && !Number.isFinite(value) ? String(value) : value;
 
 export const specValue = defineCode("spec-value", {
   /** `said` is what was given instead: `dims.H is 3`. */

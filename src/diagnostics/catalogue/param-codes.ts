@@ -71,6 +71,7 @@ export const paramRange = defineCode("param-range", {
     `${builder}: a range is its lowest value and its end, as in { range: [0, "N"] }, or a function of the sizes that gives both`,
   empty: (builder: string, low: number, end: number) =>
     `${builder}: nothing lies in the range from ${low} to ${end}; write the lowest value first`,
+  fraction: (builder: string) => `${builder}: the bounds of an integer's range are integers`,
   notInteger: (builder: string, dtype: string) =>
     `${builder}: the range of a ${dtype} is not checked at a call, only that of an integer; state it in requires`,
   config: (kernel: string, param: string, value: number, low: number, end: number) =>
@@ -101,6 +102,8 @@ export const paramOption = defineCode("param-option", {
       : known.length === 0
         ? `${builder}: it takes no options, got ${option}; constexpr.int(…) and the others take some`
         : `${builder}: there is no option ${option}; ${optionInstead(option, known)}`,
+  further: (builder: string, most: number, given: string) =>
+    `${builder}: it takes at most ${most} argument${most === 1 ? "" : "s"}, and ${given} is one more; leave it out`,
   value: (builder: string, option: string, given: string, wanted: string) =>
     `${builder}: ${option} is ${given}; give ${wanted}`,
 });

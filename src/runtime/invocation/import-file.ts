@@ -95,7 +95,7 @@ async function registerFor(file: string): Promise<boolean> {
   if (!found) return false;
   const [modules, commonJs] = found;
   await registered?.unregister();
-  const forget = commonJs.register();
+  const forget = withTsconfig(project, () => commonJs.register());
   const unregister = modules.register(project === undefined ? {} : { tsconfig: project });
   registered = {
     project,
@@ -140,11 +140,19 @@ function needsTsx(file: string, error: unknown): unknown {
 
 /** The tsconfig of the file's project, whatever folder the command runs in. */
 function projectOf(file: string): string | undefined {
-  const tsconfig = givenTsconfig ?? above(resolve(file), "tsconfig.json");
-  // What tsx asks for CommonJS files.
-  if (tsconfig === undefined) delete process.env["TSX_TSCONFIG_PATH"];
-  else process.env["TSX_TSCONFIG_PATH"] = tsconfig;
-  return tsconfig;
+  return process.env[TSCONFIG] ?? above(resolve(file), "tsconfig.json");
 }
 
-const givenTsconfig = process.env["TSX_TSCONFIG_PATH"];
+/** The variable that tsx asks for the tsconfig; for CommonJS, it asks nothing else. */
+const TSCONFIG = "TSX_TSCONFIG_PATH";
+
+/** Registers with the variable set. Later processes, which get the environment, may have another project. */
+function withTsconfig<R>(tsconfig: string | undefined, register: () => R): R {
+  const given = process.env[TSCONFIG];
+  if (tsconfig !== undefined) process.env[TSCONFIG] = tsconfig;
+  try {
+    return register();
+  } finally {
+    if (given === undefined) delete process.env[TSCONFIG];
+  }
+}

@@ -4,12 +4,12 @@ import { join } from "node:path";
 import { PositionEncoding, Workspace } from "@astral-sh/ruff-wasm-nodejs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
-import { drawTests, isToday } from "../../support/drawn.js";
+import { drawCostlyTests, isToday } from "../../support/drawn.js";
 import type { CompiledKernel } from "../../../src/contract/compiled.js";
 import { examples } from "../../support/examples.js";
 import { newFolder, packaged, python, runTests } from "./packaged.js";
 
-drawTests("packages", "src/runtime/package");
+drawCostlyTests("packages", "src/runtime/package");
 
 /** Each example's own tests run on one day in so many: they take seconds each. */
 const DAYS = 3;

@@ -4,13 +4,13 @@ import { join } from "node:path";
 import { execa } from "execa";
 import { expect, test } from "vitest";
 import { build } from "tilescript";
-import { drawTests } from "../../support/drawn.js";
+import { drawCostlyTests } from "../../support/drawn.js";
 import { setup } from "../../../src/runtime/python/install-environment.js";
 import { examples } from "../../support/examples.js";
 import { requirePython } from "../../support/python.js";
 import { newFolder, packaged } from "./packaged.js";
 
-drawTests("packages", "src/runtime/package");
+drawCostlyTests("packages", "src/runtime/package");
 
 const here = import.meta.dirname;
 

@@ -4,8 +4,11 @@ import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
 import { build, type Case, type CompiledKernel } from "tilescript";
 import type { TensorData } from "../../../src/contract/compiled.js";
+import { drawTests } from "../../support/drawn.js";
 import { requirePython } from "../../support/python.js";
 import * as control from "./kernels.js";
+
+drawTests("constructs on Triton", "tests/kernels/control", "src/codegen/body");
 
 const kernels = Object.entries({ ...control });
 

@@ -4,12 +4,15 @@ import { constexpr, kernel, scalar, tensor, tl } from "tilescript";
 import { type TileArray, tileArray } from "../../../src/numerics/array.js";
 import { tileType } from "../../../src/types/types.js";
 import { opOf } from "../../../src/ops/define.js";
+import { drawTests } from "../../support/drawn.js";
 import { requirePython } from "../../support/python.js";
 import { caseFor } from "./cases.js";
 import { exact } from "./exactness.js";
 import { checked, compileScript, jobOf } from "./jobs.js";
 import { interpreted } from "./python.js";
 import { Worker } from "./workers.js";
+
+drawTests("what random kernels found", "src/codegen/body");
 
 const params = { x: tensor(tl.float32, [16]), y: tensor.out(tl.float32, [16]) };
 const over = (body: (x: any, args: any) => any, more: object = {}, config: object = {}) =>

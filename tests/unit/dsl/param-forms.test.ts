@@ -1,6 +1,6 @@
 /** What params are declared with, for authors whose types are casts. */
 import { expect, test } from "vitest";
-import { constexpr, kernel, scalar, tensor, tl } from "tilescript";
+import { constexpr, descriptor, kernel, op, scalar, tensor, tl } from "tilescript";
 import { definitionOf } from "../../../src/dsl/definition.js";
 import { trace } from "../../../src/dsl/trace.js";
 
@@ -43,6 +43,23 @@ test.each<[() => unknown, string]>([
   [() => anyTensor(tl.float32, ["N"], { offsets: "int64" }), 'tensor: offsets is "int64"; give tl.int32 or tl.int64'],
   [() => constexpr.launch(() => 1.5 as never), "copy: what computes Z must give an integer"],
   [() => anyConstexpr.launch(() => "a"), "copy: what computes Z must give an integer"],
+  [
+    () => anyTensor(tl.float32, ["N"], {}, { contiguous: true }),
+    "tensor: it takes at most 3 arguments, and an object is one more; leave it out",
+  ],
+  [() => anyScalar(tl.int32, {}, 5), "scalar: it takes at most 2 arguments, and 5 is one more; leave it out"],
+  [() => anyConstexpr.int({ default: 1 }, 5), "constexpr.int: it takes at most 1 argument, and 5 is one more"],
+  [() => anyConstexpr.string(["a"], { defualt: "a" }), "constexpr.string: there is no option defualt; write default"],
+  [() => anyConstexpr.dtype([tl.int8], { initial: tl.int8 }), "constexpr.dtype: there is no option initial"],
+  [() => anyConstexpr.dtype([tl.int8], { default: "int8" }), 'constexpr.dtype: the default is "int8"; give a dtype'],
+  [() => anyConstexpr.fn({ f: () => 1 }, { chosen: "f" }), "constexpr.fn: there is no option chosen"],
+  [() => anyConstexpr.fn([() => 1]), "constexpr.fn: give the functions by name"],
+  [
+    () => (descriptor as any)(tl.float32, ["N"], ["B"], { padding: "nan" }),
+    "descriptor: there is no option padding; it takes paddingOption",
+  ],
+  [() => scalar(tl.int32, { range: [0.5, 5] }), "scalar: the bounds of an integer's range are integers"],
+  [() => constexpr.int({ range: [0, 5.5] }), "constexpr.int: the bounds of an integer's range are integers"],
 ])("a param that is declared wrong: %s", (param, message) => {
   expect(() => copy(param)).toThrow(message);
 });
@@ -69,7 +86,22 @@ test.each<[object, string]>([
   // oxlint-disable-next-line no-sparse-arrays
   [{ grid: () => [1, , 1] }, "this callback returns something other than sizes, constexprs and numbers"],
   [{ triton: 1n }, 'copy: triton is 1n; it is "3.6" or "3.9"'],
+  [{ tolerance: [] }, "copy: tolerance is []; it is { rtol: 1e-3, atol: 1e-3 }"],
+  [{ tolerance: { rtol: Infinity } }, 'copy: tolerance is {"rtol":"Infinity"}; it is'],
   [{ tolerance: 1n }, "copy: tolerance is 1n; it is { rtol: 1e-3, atol: 1e-3 }"],
 ])("a part of a spec that is written wrong: %s", (more, message) => {
   expect(() => copy(FORM, more)).toThrow(message);
+});
+
+test("what kernel and op drop without types is refused", () => {
+  const spec = { params: { y: tensor.out(tl.float32, ["N"]) }, grid: () => [1], config: {} };
+  const [anyKernel, anyOp] = [kernel as any, op as any];
+  expect(() => anyKernel("copy", spec, () => undefined, 3)).toThrow(
+    "copy: it is defined by 3 arguments, and 3 is one more; leave it out",
+  );
+  const params = { x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]) };
+  expect(() => anyOp("double", { params }, () => ({}), null)).toThrow(
+    "double: the fourth argument is the function that gives gradients, not null; leave it out if there are none",
+  );
+  expect(() => anyOp("double", { params }, () => ({}), undefined, 5)).toThrow("double: it is defined by 4 arguments");
 });

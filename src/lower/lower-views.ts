@@ -5,7 +5,7 @@
 import { fail } from "../diagnostics/diagnostic.js";
 import { unmaskedView } from "../diagnostics/catalogue/operand-codes.js";
 import { Builder, recording } from "../ir/builder.js";
-import { Handle, valueOf } from "../ir/handle.js";
+import { Handle, isHandle, valueOf } from "../ir/handle.js";
 import {
   type Argument,
   type Block,
@@ -284,7 +284,7 @@ class Lowering {
     if (all.length <= 1) return all[0] as Handle | undefined;
     const key = [...compared.map((each) => each.key), ...(explicit ? [id(explicit)] : [])].join("&");
     // An author's own comparison may stand further inside than where all uses of these meet.
-    const masks = all.map((mask) => valueOf(mask as Handle));
+    const masks = all.flatMap((mask) => (isHandle(mask) ? [valueOf(mask)] : []));
     const from = [...view.indices, ...view.tensor.dims, ...masks];
     return this.#values.once(key, from, () => AND(...all) as Handle);
   }

@@ -43,7 +43,7 @@ describe("what is written once", () => {
   });
 
   test("should join the author's masks in the arm that has them", () => {
-    expect(bodyOf(repeats.arms)).toMatchInlineSnapshot(`
+    expect(bodyOf(repeats.maskedArms)).toMatchInlineSnapshot(`
       "rows = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
       for n in range(0, N, BLOCK):
           cols = n + tl.arange(0, BLOCK)
@@ -187,8 +187,8 @@ test("a loop should carry pointers for all of it, and advance those of one arm t
 });
 
 describe("the emitted form computes what the author's does", () => {
-  const { branched, later, earlier, arms, inlined, named, exclusive, rows } = repeats;
-  const all = { branched, later, earlier, arms, inlined, named, exclusive, rows };
+  const { branched, later, earlier, maskedArms, inlined, named, exclusive, rows } = repeats;
+  const all = { branched, later, earlier, maskedArms, inlined, named, exclusive, rows };
   test.each(Object.entries(all))("%s", async (name, made) => {
     const sizes = { M: 17, N: name === "exclusive" ? 20 : 37, K: 70, Z: 2 };
     const kernel = await build(made as never);

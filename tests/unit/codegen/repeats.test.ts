@@ -1,6 +1,6 @@
 /** What is written once, where it is written, and how it is named. */
 import { describe, expect, test } from "vitest";
-import { build } from "tilescript";
+import { build, constexpr, kernel, tensor, tl } from "tilescript";
 import { bodyOf, emit, jitFunctions } from "../../support/emit.js";
 import * as repeats from "./fixtures/repeats.js";
 
@@ -200,4 +200,20 @@ describe("the emitted form computes what the author's does", () => {
       expect({ FLAG, findings }).toEqual({ FLAG, findings: [] });
     }
   });
+});
+
+test("a literal mask stands beside a view's own", async () => {
+  const masked = kernel(
+    "masked",
+    {
+      params: { x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr() },
+      grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)],
+      config: { BLOCK: 16 },
+    },
+    ({ x, y, BLOCK }) => {
+      const at = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+      tl.store(y.at(at), tl.load(x.at(at), { mask: true, other: 3 }));
+    },
+  );
+  expect((await build(masked)).python).toContain("tl.load(x_ptr + at * stride_xn, mask=mask & True, other=3.0)");
 });

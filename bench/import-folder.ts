@@ -5,16 +5,21 @@
  *
  * A file `NAME.types` beside `NAME.py` has a line for each kernel, its name and what `--types` takes. A file
  * `NAME.call.py` launches the kernels, with launches noted; without either, the file is run as its own driver. A part,
- * such as 2/8, is every eighth file from the second on. OUT gets the kernel files, for tsc and for `tilescript check`.
+ * such as 2/8, is every eighth file from the second on. OUT gets the kernel files that build. Each of them is given to
+ * the TypeScript compiler, and to what `tilescript check` does.
  */
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
+import type { CompiledKernel } from "../src/contract/compiled.js";
 import { parseTypes } from "../src/import/given-types.js";
 import { importKernel, type ImportedKernel, isEqual } from "../src/runtime/importing/imported-kernel.js";
 import { openScratch } from "../src/runtime/importing/scratch.js";
 import { thisMachine } from "../src/runtime/devices/machine.js";
 import type { ImportRequest, ReadKernel } from "../src/runtime/python/protocol.js";
+import { proofDiagnostics } from "../src/runtime/report/proof-text.js";
 import { Worker } from "../src/runtime/python/worker.js";
 
 const READ_MS = 60_000;
@@ -34,7 +39,9 @@ const files = readdirSync(folder, { recursive: true, encoding: "utf8" })
   .sort()
   .filter((_, i) => i % step === first - 1)
   .map((name) => resolve(join(folder, name)));
-if (given.out !== undefined) mkdirSync(given.out, { recursive: true });
+const root = resolve(import.meta.dirname, "..");
+const out = given.out ?? mkdtempSync(join(tmpdir(), "tilescript-import-"));
+mkdirSync(out, { recursive: true });
 
 const { python } = await thisMachine.python({});
 const worker = new Worker({ python, device: "compiler" });
@@ -83,6 +90,8 @@ const counts = new Map<string, number>();
 const reasons = new Map<string, string[]>();
 const count = (name: string): unknown => counts.set(name, (counts.get(name) ?? 0) + 1);
 
+const written: string[] = [];
+
 for (const file of files) {
   for (const request of requestsOf(file)) {
     const reply = await worker.request(request, READ_MS);
@@ -96,17 +105,62 @@ for (const file of files) {
 }
 await worker.stop();
 await scratch.remove();
+countTypeErrors();
+if (given.out === undefined) rmSync(out, { recursive: true });
 
 async function add(file: string, read: ReadKernel): Promise<void> {
   const uncompiled = "refused" in read;
   const result = await imported(read);
   count(uncompiled ? "not compiled by Triton" : result.status);
-  if (given.out !== undefined && result.text !== undefined) {
+  if (!uncompiled && result.built && result.text !== undefined) {
+    count("builds");
     const name = `${relative(resolve(folder!), file).replaceAll(/\W/g, "_")}_${read.name}.ts`;
-    writeFileSync(join(given.out, name), result.text);
+    writeFileSync(join(out, name), result.text);
+    written.push(name);
+    countCheck(name, result.built);
   }
-  if (!uncompiled && result.built) count("builds");
   if (!isEqual(result)) console.log(`${file}: ${read.name}: ${result.status}: ${whyOf(result)}`);
+}
+
+/** What `tilescript check` says: errors, or what is left to prove. */
+function countCheck(name: string, built: CompiledKernel): void {
+  const proof = built.proof();
+  const diagnostics = [...built.warnings, ...proofDiagnostics(proof)];
+  const wrong = diagnostics.filter(({ severity }) => severity === "error");
+  for (const { message } of wrong) console.log(`${name}: check: ${message}`);
+  const open = proof.obligations.filter(({ verdict }) => verdict.kind === "unknown").length;
+  count(wrong.length > 0 ? "check finds a mistake" : open > 0 ? "check leaves questions" : "check proves everything");
+}
+
+/** One run of the compiler for all files. */
+function countTypeErrors(): void {
+  const project = {
+    extends: join(root, "tsconfig.json"),
+    compilerOptions: {
+      noEmit: true,
+      incremental: false,
+      types: ["node"],
+      typeRoots: [join(root, "node_modules/@types")],
+      rootDir: "/",
+      paths: { tilescript: [join(root, "src/index.ts")] },
+    },
+    include: [],
+    exclude: [],
+    files: written,
+  };
+  const file = join(out, "tsconfig.json");
+  writeFileSync(file, JSON.stringify(project));
+  writeFileSync(join(out, "package.json"), '{ "type": "module" }');
+  const { stdout } = spawnSync(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", file], {
+    cwd: out,
+    encoding: "utf8",
+  });
+  const errors = stdout.split("\n").filter((line) => line.includes("error TS"));
+  for (const line of errors) console.log(line.slice(0, 300));
+  const wrong = written.filter((name) => errors.some((line) => line.startsWith(name)));
+  const others = errors.filter((line) => !written.some((name) => line.startsWith(name)));
+  if (others.length > 0) throw new Error(`the compiler did not run: ${others[0]}`);
+  counts.set("clean under tsc", written.length - wrong.length);
 }
 
 /** The reason without what belongs to one kernel. */

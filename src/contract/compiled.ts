@@ -369,6 +369,14 @@ export interface Emitted {
   readonly warnings?: readonly Diagnostic[];
 }
 
+/** A helper function of the kernel, as calls with arguments of one combination of types have it. */
+export interface HelperSignature {
+  /** Where the author defined it. */
+  readonly at?: Location | undefined;
+  /** The types as an author writes them: `TileOf<typeof T, ["BLOCK"]>`; undefined where there is no such text. */
+  readonly params: readonly { readonly name: string; readonly type?: string | undefined }[];
+}
+
 /** An estimate of what all programs of a launch do. */
 export interface Work {
   /** Operations, each on a whole tile. */
@@ -400,6 +408,8 @@ export interface CompiledKernel {
   readonly parts?: readonly CompiledKernel[];
   /** The IR as text. */
   readonly ir: string;
+  /** Its helper functions; absent for an operator, whose parts have them. */
+  readonly helpers?: readonly HelperSignature[];
   readonly warnings: readonly Diagnostic[];
   /** Whether `reference` exists, and whether the evaluator can compute it. */
   readonly reference: "none" | "python" | "recorded";

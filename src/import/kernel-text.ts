@@ -11,7 +11,7 @@ import type { HostNames } from "./host-text.js";
 import { reads } from "./liveness.js";
 import { statements } from "./translate-statements.js";
 import type { FunctionTree, KernelTree, Known, ParameterTree } from "./tree.js";
-import { dtypeName, elementText, knownValue, NONE, NotImported, traced, type Value } from "./value.js";
+import { dtypeName, elementText, knownValue, list, NONE, NotImported, traced, type Value } from "./value.js";
 
 /** What a person must look at, with the line of the Python file. */
 export interface Todo {
@@ -43,7 +43,12 @@ export interface TextOptions {
   readonly reachedOnly?: boolean;
   /** What follows a branch is written for each arm where arms give a name another dtype or shape. */
   readonly tails?: boolean;
+  /** The types of helper functions' parameters, which only a build knows; `any` without them. */
+  readonly helpers?: HelperTypes;
 }
+
+/** Types by the names of parameters, by the names of helper functions. */
+export type HelperTypes = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
 /** @throws NotImported with the reason and the line of the file. */
 export async function kernelText(tree: KernelTree, options: TextOptions = {}): Promise<KernelText> {
@@ -138,7 +143,7 @@ class KernelWriter implements KernelContext {
     const left = new Set(params.filter((param) => !kept.includes(param)).map(({ python }) => python));
     const asked = reads({ body: this.#kernel.body });
     const known: HostNames = (python) => (left.has(python) ? undefined : names(python));
-    const imported = [...this.#imports].sort().join(", ");
+    const imported = [...this.#imports].sort(byName).join(", ");
     const lines = [
       `import { ${imported} } from "tilescript";`,
       ...[...this.#variables.values()].map(
@@ -196,17 +201,22 @@ class KernelWriter implements KernelContext {
     this.#helpers.set(key, { name, text: "" });
     const scope = new FunctionScope(tree, false, []);
     const params: string[] = [];
+    const types = this.#options.helpers?.get(name);
     tree.params.forEach((param, i) => {
       const value = values[i]!;
       if (!isPassed(value)) return scope.bind(param.name, value);
-      const [pattern, inner] = formal(param.name, value, scope);
-      params.push(`${pattern}: any`);
+      const inner = formal(param.name, value, scope);
+      params.push(`${inner.text}: ${typeText(inner, types)}`);
       scope.bind(param.name, inner);
     });
+    const formals = params.join(", ");
+    // What follows from an unknown type is not inferred, but unknown.
+    const result = /: any\b/.test(formals) ? ": any" : "";
+    for (const [name] of formals.matchAll(TYPE_NAMES)) this.#imports.add(`type ${name}`);
     this.#located(tree, () => statements(tree.body, new Set(), { scope, kernel: this }));
     const options = tree.noinline ? ", { noinline: true }" : "";
     this.#helpers.get(key)!.text =
-      `${docComment(tree.doc)}const ${name} = tl.fn((${params.join(", ")}): any => {\n${scope.lines.join("\n")}\n}${options});`;
+      `${docComment(tree.doc)}const ${name} = tl.fn((${formals})${result} => {\n${scope.lines.join("\n")}\n}${options});`;
     this.#order.push(key);
     return { name, args: passed };
   }
@@ -226,6 +236,15 @@ function docComment(doc: string | undefined): string {
   return `/** ${paragraphs.map((each) => each.replaceAll(/\s+/g, " ").trim()).join("\n *\n * ")} */\n`;
 }
 
+/** What the types of parameters are written with. */
+const TYPE_NAMES = /\b(?:[A-Z]\w+Of|Const\w+)(?=<)/g;
+
+/** Types stand where their names do. */
+const byName = (one: string, other: string): number => {
+  const [x, y] = [one.replace("type ", ""), other.replace("type ", "")];
+  return x < y ? -1 : Number(x > y);
+};
+
 /** TileScript takes a flag that nothing uses for one that JavaScript decided. */
 const isNeeded = ({ local, kind }: DeclaredParam, { lines }: FunctionScope): boolean =>
   (kind !== "bool" && kind !== "string") ||
@@ -237,16 +256,17 @@ const shapeOf = (value: Value): string =>
   value.kind === "list" ? `[${value.items.map(shapeOf).join(" ")}]` : value.kind === "traced" ? "?" : value.text;
 
 /** A parameter for an argument: a name, or a pattern for a list. */
-function formal(name: string, value: Value, scope: FunctionScope): readonly [string, Value] {
-  if (value.kind !== "list") {
-    const text = scope.fresh(name);
-    return [text, value.kind === "traced" ? { ...value, text } : traced(text)];
-  }
-  const parts = value.items.map((item, i) => formal(`${name}_${i}`, item, scope));
-  return [
-    `[${parts.map(([text]) => text).join(", ")}]`,
-    { kind: "list", text: `[${parts.map(([text]) => text).join(", ")}]`, items: parts.map(([, inner]) => inner) },
-  ];
+function formal(name: string, value: Value, scope: FunctionScope): Value {
+  if (value.kind === "list") return list(value.items.map((item, i) => formal(`${name}_${i}`, item, scope)));
+  const text = scope.fresh(name);
+  return value.kind === "traced" ? { ...value, text } : traced(text);
+}
+
+/** The type of a parameter, which may be a list. */
+function typeText(param: Value, types: ReadonlyMap<string, string> | undefined): string {
+  if (param.kind !== "list") return types?.get(param.text) ?? "any";
+  const items = param.items.map((item) => typeText(item, types));
+  return items.includes("any") ? "any" : `readonly [${items.join(", ")}]`;
 }
 
 function knownDefault(param: ParameterTree | undefined): Value | undefined {

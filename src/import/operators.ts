@@ -67,8 +67,7 @@ export function binary(op: string, left: Side, right: Side, at: Expression, cont
   const method = METHODS[op];
   if (!method) throw new NotImported(`the operator ${op}, which TileScript has not for tiles`, at);
   if (isPointer(left) || isPointer(right)) return pointer(method, left, right, at);
-  const isLogical = method === "and" || method === "or" || method === "xor";
-  const [x, y] = isLogical ? [left, right] : [counted(left), counted(right)];
+  const [x, y] = LOGICAL.has(method) ? [left, right] : [counted(left), counted(right)];
   return arithmetic(method, x, y, at, context);
 }
 
@@ -96,9 +95,12 @@ function folded(op: string, a: Value, b: Value): Value | undefined {
 /** Whether a value has methods: numbers of JavaScript have not. */
 export const hasMethods = ({ kind }: Value): boolean => kind === "traced";
 
-/** `a.add(b)`, or `tl.add(1, b)`. */
+const LOGICAL: ReadonlySet<string> = new Set(["and", "or", "xor"]);
+
+/** `a.add(b)`, or `tl.add(1, b)`, or `tl.or(FLAG, b)`: a flag's own methods take flags. */
 export function apply(method: string, a: Value, b: Value): Traced {
-  const text = hasMethods(a) ? `${a.text}.${method}(${b.text})` : `tl.${method}(${a.text}, ${b.text})`;
+  const isFlagBeside = LOGICAL.has(method) && isConstant(a) && !isConstant(b);
+  const text = hasMethods(a) && !isFlagBeside ? `${a.text}.${method}(${b.text})` : `tl.${method}(${a.text}, ${b.text})`;
   return { kind: "traced", text, ...(isConstant(a) && isConstant(b) && { isConstant: true }) };
 }
 

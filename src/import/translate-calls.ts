@@ -152,9 +152,7 @@ function combined(name: string, node: Call, context: Context): Value | undefined
     );
     const pattern = (of: readonly string[]): string => (count === 1 ? of[0]! : `[${of.join(", ")}]`);
     body =
-      count === 1
-        ? callee
-        : `(${pattern(left)}: any, ${pattern(right)}: any) => ${callee}(${[...left, ...right].join(", ")})`;
+      count === 1 ? callee : `(${pattern(left)}, ${pattern(right)}) => ${callee}(${[...left, ...right].join(", ")})`;
   }
   if (body === undefined) return undefined;
   return traced(

@@ -12,6 +12,7 @@ import { checked } from "../eval/checked.js";
 import { evaluateCase } from "../eval/evaluate-case.js";
 import { refusal } from "../eval/refusal.js";
 import { workOf } from "../eval/work.js";
+import { helpersOf } from "../ir/helpers.js";
 import { printIR } from "../ir/print.js";
 import type { SourceIndex } from "../ir/source.js";
 import { measuringOf } from "./measuring.js";
@@ -61,6 +62,7 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     file,
     emit,
     ir: printIR(ir),
+    helpers: helpersOf(ir),
     warnings: [...seen, ...specialised.warnings()],
     reference: ir.reference?.kind ?? "none",
     ...measuringOf(ir, source),

@@ -99,9 +99,11 @@ export type PairOut<Name extends string, X, Y> =
     ? any
     : X extends TileLike
       ? ArithOut<X[El], X[Sh], Y>
-      : Y extends TileLike
-        ? Tile<Y[El], Y[Sh]>
-        : ConstCall<Name, X, Y>;
+      : IsAny<Y> extends true
+        ? any
+        : Y extends TileLike
+          ? Tile<Y[El], Y[Sh]>
+          : ConstCall<Name, X, Y>;
 /** minimum, maximum and similar functions; `name` is Python's, for the text of two constexprs. */
 export function inferPair(op: string, x: Type, y: Type, name: string): Type | string {
   return inferArith(op, x, y, (a, b) => callText(name, a, b));
@@ -186,16 +188,21 @@ function whyNumberBeside(elem: Elem, value: number): string {
     return `where: ${value} beside truth values would make them numbers; write ${value === 0 ? "false" : "true"}`;
   return value === 0 ? whyMask("where", elem) : whyNumber("where", elem, value);
 }
-export type WhereOut<C, X, Y> = X extends AddressLike
-  ? Pointer<X[Ta], Broadcast<X[Pl], ShapeOf<C>>, X[Ac]>
-  : X extends TileLike
-    ? Tile<
-        Y extends TileLike ? Promote<X[El], Y[El]> : X[El],
-        Broadcast<ShapeOf<C>, Y extends TileLike ? Broadcast<X[Sh], Y[Sh]> : X[Sh]>
-      >
-    : Y extends TileLike
-      ? Tile<Y[El], Broadcast<ShapeOf<C>, Y[Sh]>>
-      : Tile<Promote<LoneDType<X>, LoneDType<Y>>, ShapeOf<C>>;
+export type WhereOut<C, X, Y> =
+  IsAny<X> extends true
+    ? any
+    : X extends AddressLike
+      ? Pointer<X[Ta], Broadcast<X[Pl], ShapeOf<C>>, X[Ac]>
+      : X extends TileLike
+        ? Tile<
+            Y extends TileLike ? Promote<X[El], Y[El]> : X[El],
+            Broadcast<ShapeOf<C>, Y extends TileLike ? Broadcast<X[Sh], Y[Sh]> : X[Sh]>
+          >
+        : IsAny<Y> extends true
+          ? any
+          : Y extends TileLike
+            ? Tile<Y[El], Broadcast<ShapeOf<C>, Y[Sh]>>
+            : Tile<Promote<LoneDType<X>, LoneDType<Y>>, ShapeOf<C>>;
 export function inferWhere(condition: Type, x: Type, y: Type): Type | string {
   const why = whyCond("where", condition);
   if (why) return why;

@@ -1,5 +1,5 @@
 /** Rules of addresses: pointer offsets, indices of tensors, load and store; each with its function twin. */
-import type { Both, Agree, Checked, IsAny } from "../types/problem.js";
+import type { Both, Agree, Checked, IsAny, IsUnknown } from "../types/problem.js";
 import type { ConstLike, Constexpr, TextOf } from "../types/constexpr.js";
 import type { DescriptorLike } from "./descriptor-types.js";
 import { call, sameElem, token, type Call, type Elem, type Token } from "../types/dtype.js";
@@ -321,7 +321,7 @@ export function whyValue(op: string, elem: Elem, shape: readonly Dim[], value: T
 export type WhyOther<A, M, V> =
   A extends View<any, any, any>
     ? WhyValue<"load: other", Target<A>, Place<A>, V>
-    : unknown extends M
+    : IsUnknown<M> extends true
       ? "load: other needs a mask"
       : WhyValue<"load: other", Target<A>, Place<A>, V>;
 export function whyOther(address: AddressType, hasMask: boolean, value: Type): string {

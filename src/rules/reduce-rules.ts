@@ -144,7 +144,11 @@ export type Lanes<X> = X extends readonly unknown[]
   ? { -readonly [K in keyof X]: Scalar<ElementIn<X[K]>> }
   : Scalar<ElementIn<X>>;
 export type Combine<X> =
-  IsAny<X> extends true ? (left: any, right: any) => any : (left: Lanes<X>, right: Lanes<X>) => Lanes<X>;
+  IsAny<X> extends true ? (left: any, right: any) => any : (left: Lanes<X>, right: Lanes<X>) => Combined<X>;
+/** What it returns: several may be a list that is `as const`. */
+type Combined<X> = X extends readonly unknown[]
+  ? { readonly [K in keyof X]: Scalar<ElementIn<X[K]>> }
+  : Scalar<ElementIn<X>>;
 export type ReduceAll<X, Ax, Keep> = X extends readonly unknown[]
   ? { -readonly [K in keyof X]: ReduceOut<X[K], ElementIn<X[K]>, Ax, Keep> }
   : ReduceOut<X, ElementIn<X>, Ax, Keep>;

@@ -33,6 +33,9 @@ export type Same<A, B> = (<T>() => T extends [A] ? 1 : 2) extends <T>() => T ext
 /** Whether the checker knows nothing about T: after an error elsewhere, or because the author said so. */
 export type IsAny<T> = 0 extends 1 & T ? true : false;
 
+/** Whether nothing was given for a type parameter. */
+export type IsUnknown<T> = IsAny<T> extends true ? false : unknown extends T ? true : false;
+
 /** `Same`, as far as the checker knows: `any` agrees with everything, so that one mistake gives one error. */
 export type Agree<A, B> = Same<A, B> extends true ? true : IsAny<A> extends true ? true : IsAny<B>;
 

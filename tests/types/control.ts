@@ -1,5 +1,5 @@
 /** What an author reads when hovering over control flow: each line compiles only where the type is exactly that. */
-import { constexpr, kernel, tensor, tl, type Dim, type Scalar, type Tile, type When } from "tilescript";
+import { constexpr, kernel, pointer, tensor, tl, type Dim, type Scalar, type Tile, type When } from "tilescript";
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 function same<A, B>(...mismatch: Equal<A, B> extends true ? [] : ["these types differ"]): void {
@@ -18,11 +18,11 @@ const moved = tl.fn(
 export const probe = kernel(
   "probe",
   {
-    params: { a: tensor(tl.float32, ["N"]), FLAG: constexpr.bool(), BLOCK: constexpr() },
+    params: { a: tensor(tl.float32, ["N"]), p: pointer(tl.float32), FLAG: constexpr.bool(), BLOCK: constexpr() },
     grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)],
     config: { BLOCK: 64, FLAG: true },
   },
-  ({ a, N, FLAG, BLOCK }) => {
+  ({ a, p, N, FLAG, BLOCK }) => {
     const x = tl.load(a.at(tl.arange(0, BLOCK)));
     const i = tl.arange(0, BLOCK);
     const sum = total(x);
@@ -37,6 +37,14 @@ export const probe = kernel(
     same<typeof most, Scalar<"float32">>();
     const both = tl.reduce([x, i], 0, ([p, j], [q, k]) => [p.add(q), tl.minimum(j, k)]);
     same<typeof both, [Scalar<"float32">, Scalar<"int32">]>();
+    const fixed = tl.reduce([x, i], 0, ([p, j], [q, k]) => [p.add(q), tl.minimum(j, k)] as const);
+    same<typeof fixed, [Scalar<"float32">, Scalar<"int32">]>();
+    const unknown: any = x;
+    const least = tl.minimum(2, unknown);
+    same<typeof least, any>();
+    const chosen = tl.where(i.gt(3), unknown, 0);
+    same<typeof chosen, any>();
+    tl.load(p.add(i), { mask: unknown, other: 0 });
     const scanned = tl.associativeScan(i, 0, (p, q) => p.add(q), { reverse: true });
     same<typeof scanned, Tile<"int32", ["BLOCK"]>>();
     const mapped = tl.mapElementwise((p, q) => p.mul(q), x.col, i.row);

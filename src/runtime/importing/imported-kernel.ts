@@ -1,7 +1,8 @@
 /** One kernel of a Triton file: its text, built and emitted again, and compared with the original as Triton's IR. */
 import type { CompiledKernel } from "../../contract/compiled.js";
+import { helperTypes } from "../../import/helper-types.js";
 import { kernelText, type KernelText, type TextOptions, type Todo } from "../../import/kernel-text.js";
-import { forCalls, type GivenArgument } from "../../import/tree.js";
+import { forCalls, type GivenArgument, type KernelTree } from "../../import/tree.js";
 import { NotImported } from "../../import/value.js";
 import { openWorkspace } from "../devices/workspace.js";
 import { importKernels, isBuildError } from "../invocation/kernels.js";
@@ -120,19 +121,22 @@ async function attempt(
 ): Promise<ImportedKernel | "tried"> {
   const { name: kernel, line, functions, calls, tuning, launch } = read;
   const signatures = calls.map((call) => call.arguments);
+  const tree: KernelTree = { functions, signatures, tuning, ...(launch && { launch }) };
   let written: KernelText;
   try {
-    written = await kernelText({ functions, signatures, tuning, ...(launch && { launch }) }, options);
+    written = await kernelText(tree, options);
   } catch (error) {
     if (!(error instanceof NotImported)) throw error;
     return { kernel, status: "not imported", reason: error.message, line: error.line ?? line };
   }
-  const { text, todos, parameters, fixed } = written;
-  const key = `${calls.length} ${text}`;
+  const { todos, parameters, fixed } = written;
+  const key = `${calls.length} ${written.text}`;
   if (tried.has(key)) return "tried";
   tried.add(key);
-  const built = await build(text, written.name, tools);
-  if (typeof built === "string") return { kernel, text, todos, status: "not imported", reason: built, line };
+  const plain = await build(written.text, written.name, tools);
+  if (typeof plain === "string")
+    return { kernel, text: written.text, todos, status: "not imported", reason: plain, line };
+  const { text, built } = await withTypes({ text: written.text, built: plain }, tree, options, tools);
   const made = { kernel, text, todos, built };
   const match = await compare(read, built, parameters, tools);
   switch (match.kind) {
@@ -149,6 +153,20 @@ async function attempt(
     default:
       return match satisfies never;
   }
+}
+
+interface Built {
+  readonly text: string;
+  readonly built: CompiledKernel;
+}
+
+/** The same kernel, with the types that its build gives the parameters of helper functions. */
+async function withTypes(plain: Built, tree: KernelTree, options: TextOptions, tools: ImportTools): Promise<Built> {
+  const helpers = helperTypes(plain.text, plain.built.helpers ?? []);
+  if (helpers.size === 0) return plain;
+  const { text, name } = await kernelText(tree, { ...options, helpers });
+  const built = await build(text, name, tools);
+  return typeof built === "string" || built.python !== plain.built.python ? plain : { text, built };
 }
 
 /** The built kernel, or why it can't be built. */

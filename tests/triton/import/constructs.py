@@ -210,6 +210,16 @@ def flags_as_numbers(x, y, n, FLAG: tl.constexpr, BLOCK: tl.constexpr):
 
 # x:*fp32,y:*fp32,n:i32,FLAG=True,BLOCK=16
 @triton.jit
+def flags_beside_conditions(x, y, n, FLAG: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    if FLAG or n > 3:
+        tl.store(y + at, tl.load(x + at, mask=(at < n) | FLAG))
+    if n < 9 and FLAG:
+        tl.store(y + at, 0.0, mask=FLAG & (at > n))
+
+
+# x:*fp32,y:*fp32,n:i32,FLAG=True,BLOCK=16
+@triton.jit
 def conditional_expressions(x, y, n, FLAG: tl.constexpr, BLOCK: tl.constexpr):
     SIZE: tl.constexpr = BLOCK if FLAG else BLOCK // 2
     at = tl.arange(0, SIZE)
@@ -279,6 +289,23 @@ def helpers(x, y, n, KIND: tl.constexpr, BLOCK: tl.constexpr):
     a = tl.load(x + at)
     b, c = parts(doubled(a), chosen(a, n=n), KIND)
     tl.store(y + at, b + c + apart(n))
+
+
+@triton.jit
+def moved(at, by, SCALED: tl.constexpr = False):
+    if SCALED:
+        return at + by * 2
+    else:
+        return at + by
+
+
+# x:*fp32,y:*fp16,n:i32,BLOCK=16
+@triton.jit
+def helpers_of_several_types(x, y, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    a = tl.load(moved(x, at), mask=moved(at, 1) < n, other=0.0)
+    b = moved(tl.sum(a), n.to(tl.float32), SCALED=True)
+    tl.store(moved(y, at), tl.where(at < n, moved(a, b), 0.0).to(tl.float16))
 
 
 @triton.jit

@@ -8,6 +8,7 @@ import { openScratch, type Scratch } from "../../../src/runtime/importing/scratc
 import { Worker } from "../../../src/runtime/python/worker.js";
 import { drawn } from "../../support/drawn.js";
 import { requirePython } from "../../support/python.js";
+import { complaints } from "../../support/tsc.js";
 
 const deadlineMs = 120_000;
 const file = fileURLToPath(new URL("constructs.py", import.meta.url));
@@ -33,8 +34,11 @@ const chosen = drawn("constructs of Python that are imported", constructs, {
     "src/import/translate-expressions.ts",
     "src/import/translate-statements.ts",
     "src/import/translate-tails.ts",
+    "src/import/helper-types.ts",
   ],
 });
+
+const texts: Record<string, string> = {};
 
 async function imported({ name, types }: { readonly name: string; readonly types: string }): Promise<ImportedKernel> {
   const reply = await worker.request({ type: "import", file, kernels: [name], types: parseTypes(types) }, deadlineMs);
@@ -46,6 +50,21 @@ async function imported({ name, types }: { readonly name: string; readonly types
 it.each(chosen)("should import $name with the same IR", async (construct) => {
   const { built: _, ...outcome } = await imported(construct);
   expect(outcome.status, JSON.stringify(outcome, undefined, 2)).toBe("equal");
+  texts[`${construct.name}.ts`] = outcome.text!;
+});
+
+it("should write what the TypeScript compiler takes", () => {
+  expect(Object.keys(texts).length).toBeGreaterThan(0);
+  expect(complaints("imported", texts)).toEqual([]);
+});
+
+it("should give the parameters of helper functions the types that calls give them", async () => {
+  const of = async (name: string): Promise<string> =>
+    (await imported(constructs.find((each) => each.name === name)!)).text!;
+  expect(await of("helpers")).toMatch(
+    /const chosen = tl\.fn\(\(a: TileOf<typeof tl\.float32, \["BLOCK"\]>, n: ScalarOf<typeof tl\.float32>\) => \{/,
+  );
+  expect(await of("helpers_of_several_types")).toContain("const moved = tl.fn((at: any, by: any): any => {");
 });
 
 it("should assert what a chain without an else leaves open, since its last arm stands for it", async () => {

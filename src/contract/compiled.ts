@@ -3,7 +3,8 @@
  * evaluate it in-process. The runtime only sees this, not the IR.
  */
 import type { Access, WantedAccesses } from "./access.js";
-import type { DeclaredTargets } from "./kernel-targets.js";
+import type { ConfigGpu } from "./configs-by-gpu.js";
+import type { Architecture, DeclaredTargets } from "./kernel-targets.js";
 import type { DeviceProperties } from "./device-properties.js";
 import type { FindingCode } from "../diagnostics/catalogue/index.js";
 import type { Diagnostic, Location } from "../diagnostics/diagnostic.js";
@@ -135,6 +136,8 @@ export interface Config {
   readonly numStages?: number;
   readonly numCtas?: number;
   readonly maxnreg?: number;
+  /** The GPUs whose list has it, where configs are given by GPU; without it, the list is the default one. */
+  readonly gpu?: ConfigGpu;
   readonly at?: Location | undefined;
 }
 
@@ -346,19 +349,27 @@ export const SPECIALISE: readonly Specialise[] = ["auto", "never", "always"];
 
 /** The parts of an autotuned kernel that tuning uses. */
 export interface Tunable {
+  /** Whether the author gives lists of configs by GPU. */
+  readonly byGpu?: true;
   /** The space that the author declared; without one there is nothing to search. */
   readonly space?: Space;
   /** Why Triton would refuse a config whatever the sizes, or undefined. */
   unfit(config: Config): string | undefined;
   /**
-   * The author's file with these configs in place of the kernel's own, each with the kinds of GPU that it is for.
+   * The author's file with what was found on each kind of GPU: in place of the kernel's list of configs, or where they
+   * are given by GPU, in the list of exactly that GPU, which is added if it is new.
    *
-   * @throws TileScriptError where they are not written as a list there.
+   * @throws TileScriptError where they are not written as lists there.
    */
-  rewrite(
-    configs: readonly Config[],
-    kindsOf?: (config: Config) => readonly string[],
-  ): { readonly file: string; readonly before: string; readonly text: string };
+  rewrite(found: readonly FoundConfigs[]): { readonly file: string; readonly before: string; readonly text: string };
+}
+
+/** The configs that were the fastest on a kind of GPU. */
+export interface FoundConfigs {
+  readonly configs: readonly Config[];
+  /** What the GPU is called; absent if the configs are for any. */
+  readonly kind?: string;
+  readonly architecture?: Architecture | null | undefined;
 }
 
 /** A module, and its Source Map v3 as JSON text. */

@@ -16,7 +16,7 @@ export interface DeclaredTargets extends KernelTargets {
 }
 
 /** Triton's name of a target: a backend with its architecture. */
-type Architecture = readonly [backend: "cuda" | "hip", arch: number | string, ...rest: unknown[]];
+export type Architecture = readonly [backend: "cuda" | "hip", arch: number | string, ...rest: unknown[]];
 
 /** Whether a kernel with these targets is for a GPU. */
 export function isFor({ cuda, hip }: KernelTargets, [backend, arch]: Architecture): boolean {

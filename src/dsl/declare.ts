@@ -22,7 +22,7 @@ import {
   type Value,
 } from "../ir/nodes.js";
 import { chosenFunction } from "./choice.js";
-import type { KernelDefinition } from "./definition.js";
+import { type KernelDefinition, rawConfigs } from "./definition.js";
 import { isOptional, type ParamDescription } from "./params.js";
 import { sharingStrides } from "./shared-strides.js";
 
@@ -225,7 +225,7 @@ function constexprParam(
 
 function configured(kernel: KernelDefinition, name: string): boolean {
   const { autotune, config = {} } = kernel.spec;
-  if (autotune) return autotune.configs.some((each) => name in each);
+  if (autotune) return rawConfigs(autotune).some(({ raw }) => name in raw);
   // What a function gives is known once it has run.
   return typeof config !== "function" && name in config;
 }

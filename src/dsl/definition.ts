@@ -1,5 +1,6 @@
 /** A kernel as its author defines it. */
 import { type Config, type Space, launchOptionNames } from "../contract/compiled.js";
+import { type ByGpu, type ConfigGpu, listsOf } from "../contract/configs-by-gpu.js";
 import type { KernelTargets } from "../contract/kernel-targets.js";
 import { fail, type Location, type Said } from "../diagnostics/diagnostic.js";
 import { missingPart, notAKernel, pythonName, unknownPart } from "../diagnostics/catalogue/definition-codes.js";
@@ -29,7 +30,7 @@ export interface RawSpec {
   readonly grid: (meta: Meta) => unknown;
   readonly autotune?: {
     readonly key: readonly string[];
-    readonly configs: readonly RawConfig[];
+    readonly configs: readonly RawConfig[] | ByGpu<readonly RawConfig[]>;
     readonly resetToZero?: readonly string[];
     readonly restoreValue?: readonly string[];
     readonly cacheResults?: boolean;
@@ -159,8 +160,22 @@ export function checkParts(name: string, spec: object, known: readonly string[],
   if (unknown !== undefined) fail(unknownPart(name, unknown, known), at);
 }
 
+/** The configs of `autotune`, one list after another, each with the GPUs of its list. */
+export function rawConfigs({ configs }: NonNullable<RawSpec["autotune"]>): readonly GivenConfig[] {
+  if (isList(configs)) return configs.map((raw) => ({ raw }));
+  return listsOf(configs).flatMap(({ list, gpu }) => list.map((raw) => ({ raw, ...(gpu && { gpu }) })));
+}
+
+const isList = (configs: NonNullable<RawSpec["autotune"]>["configs"]): configs is readonly RawConfig[] =>
+  Array.isArray(configs);
+
+interface GivenConfig {
+  readonly raw: RawConfig;
+  readonly gpu?: ConfigGpu;
+}
+
 /** A config of the spec, with its launch options separate. */
-export function configOf(raw: RawConfig, at: Location | undefined): Config {
+export function configOf({ raw, gpu }: GivenConfig, at: Location | undefined): Config {
   const launch: Record<string, number> = {};
   const values: Record<string, number | boolean | string> = {};
   for (const [key, value] of Object.entries(raw)) {
@@ -168,5 +183,5 @@ export function configOf(raw: RawConfig, at: Location | undefined): Config {
     if (launchOptionNames.includes(key)) launch[key] = value as number;
     else values[key] = value as number;
   }
-  return { values, ...launch, at };
+  return { values, ...launch, ...(gpu && { gpu }), at };
 }

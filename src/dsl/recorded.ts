@@ -5,7 +5,7 @@ import { referenceArgument } from "../diagnostics/catalogue/reference-codes.js";
 import { isMemoryParam, type KernelIR, type Param } from "../ir/nodes.js";
 import { isPythonIdentifier } from "../torch/python-identifiers.js";
 import { inputsOf as inputsIn, type TorchNode } from "../torch/torch-node.js";
-import type { KernelDefinition } from "./definition.js";
+import { type KernelDefinition, rawConfigs } from "./definition.js";
 import { saidOf } from "../torch/record-author.js";
 import { recordInputs, recordReference } from "./record-reference.js";
 
@@ -53,7 +53,7 @@ export function recorded(
 /** Whether the configs decide its value, and differ in it. A single value is known wherever the reference runs. */
 function isOfConfig({ autotune }: KernelDefinition["spec"], param: Param): boolean {
   if (param.kind !== "constexpr") return false;
-  const values = (autotune?.configs ?? []).map((config) => (config as Readonly<Record<string, unknown>>)[param.name]);
+  const values = (autotune ? rawConfigs(autotune) : []).map(({ raw }) => raw[param.name]);
   return param.from === "heuristic" || (param.from === "config" && new Set(values).size > 1);
 }
 

@@ -57,6 +57,14 @@ const partsOf =
     return first([missing && `${name} has no ${missing}`, ...said]);
   };
 
+/** A compute capability as Triton writes it: 90 is sm_90. */
+function isCapability(given: unknown): boolean {
+  return Number.isInteger(given) && Number(given) >= 70;
+}
+function isArchitecture(given: unknown): boolean {
+  return typeof given === "string" && given.startsWith("gfx");
+}
+
 const isFunction = where((given) => typeof given === "function");
 const isString = where((given) => typeof given === "string");
 const constants = recordOf(where(isConstant));
@@ -66,10 +74,32 @@ const isTorch = either(
   where((given) => isObject(given) && typeof given["source"] === "string"),
 );
 
+/** Lists of configs by the GPUs that choose from them; an empty one would leave a GPU without any. */
+const someConfigs: Form = (given, name) =>
+  Array.isArray(given) && given.length === 0 ? `${name} has no configs` : listOf(constants)(given, name);
+const byKey =
+  (isKey: (key: string) => boolean): Form =>
+  (given, name) => {
+    const unknown = isObject(given) ? Object.keys(given).find((key) => !isKey(key)) : undefined;
+    return unknown === undefined ? recordOf(someConfigs)(given, name) : `${name} has ${unknown}, which is no GPU`;
+  };
+const configsByGpu = partsOf(
+  {
+    cuda: byKey((key) => isCapability(Number(key))),
+    hip: byKey(isArchitecture),
+    default: someConfigs,
+  },
+  ["default"],
+);
+/** An object with other parts is taken for a config that should stand in a list. */
+const isByGpu = (given: unknown): boolean =>
+  isObject(given) && ["cuda", "hip", "default"].some((part) => part in given);
+const configs: Form = (given, name) => (isByGpu(given) ? configsByGpu : listOf(constants))(given, name);
+
 const autotune = partsOf(
   {
     key: names,
-    configs: listOf(constants),
+    configs,
     resetToZero: names,
     restoreValue: names,
     cacheResults: where((given) => typeof given === "boolean"),
@@ -82,8 +112,8 @@ const autotune = partsOf(
 const targets: Form = (given, name) =>
   partsOf(
     {
-      cuda: where((each) => Number.isInteger(each) && Number(each) >= 70),
-      hip: listOf(where((each) => typeof each === "string" && each.startsWith("gfx"))),
+      cuda: where(isCapability),
+      hip: listOf(where(isArchitecture)),
       reason: isString,
     },
     ["reason"],
@@ -101,10 +131,7 @@ export const specForms: Readonly<Record<keyof RawSpec, readonly [Form, string | 
   params: elsewhere,
   dims: [recordOf(isFunction), "an object of functions, such as { H: ({ Q, G }) => Q.mul(G) }"],
   grid: [isFunction, (given) => `a function, such as grid: ${gridLike(given)}`],
-  autotune: [
-    autotune,
-    'an object such as { key: ["N"], configs: [{ BLOCK: 64 }] }, with resetToZero, restoreValue, cacheResults or space',
-  ],
+  autotune: [autotune, autotuneRemedy],
   config: [either(isFunction, constants), configRemedy],
   heuristics: [recordOf(isFunction), "an object of functions, such as { EVEN: ({ N, BLOCK }) => N.mod(BLOCK).eq(0) }"],
   launch: [constants, "an object such as { launchPdl: true }"],
@@ -126,6 +153,13 @@ export const specForms: Readonly<Record<keyof RawSpec, readonly [Form, string | 
   tolerance: elsewhere,
   doc: [isString, "a string"],
 };
+
+/** Of configs by GPU, what they look like. */
+function autotuneRemedy(given: unknown): string {
+  return isObject(given) && isByGpu(given["configs"])
+    ? "an object whose configs are lists by GPU, such as { default: [{ BLOCK: 16 }], cuda: { 90: [{ BLOCK: 64 }] }, hip: { gfx942: [{ BLOCK: 32 }] } }: NVIDIA's by the oldest compute capability, AMD's by architecture, and default for all others"
+    : 'an object such as { key: ["N"], configs: [{ BLOCK: 64 }] }, with resetToZero, restoreValue, cacheResults or space';
+}
 
 /** The grid that was meant, where it is made of numbers. */
 function gridLike(given: unknown): string {

@@ -33,7 +33,7 @@ import * as ops from "../ops/index.js";
 import { type ComputedConfig, computedConfig } from "./computed-config.js";
 import { deviceProperties } from "./device.js";
 import { declare, type Described, handles, isMeta } from "./declare.js";
-import { configOf, type KernelDefinition, type RawSpec } from "./definition.js";
+import { configOf, type KernelDefinition, rawConfigs, type RawSpec } from "./definition.js";
 import { registerGiven, registerTensor } from "./methods.js";
 import { inputsOf, providersOf, recorded } from "./recorded.js";
 import { checkShapes, checkSpec } from "./check-spec.js";
@@ -126,15 +126,16 @@ function tuningOf(
   places: SpecPlaces | undefined,
 ): Tuning {
   const { autotune } = spec;
-  const raw = autotune?.configs ?? [fixed];
+  const raw = autotune ? rawConfigs(autotune) : [{ raw: fixed }];
   const options = Object.entries(computed).filter(([name]) => launchOptionNames.includes(name));
   const placeOf = (index: number) => (places?.configs.length === raw.length ? places.configs[index] : at);
   // A tensor that holds zeros when a launch begins must hold them at each trial.
   const zeroed = params.flatMap((param) => (param.kind === "tensor" && param.zeroed ? [param.name] : []));
   return {
-    configs: raw.map((values, i) => configOf(values, placeOf(i))),
+    configs: raw.map((each, i) => configOf(each, placeOf(i))),
     ...(options.length > 0 && { options: Object.fromEntries(options) }),
     ...(autotune && { key: autotune.key }),
+    ...(autotune && !Array.isArray(autotune.configs) && { byGpu: true as const }),
     resetToZero: [...new Set([...(autotune?.resetToZero ?? []), ...zeroed])],
     restoreValue: autotune?.restoreValue ?? [],
     ...(autotune?.cacheResults && { cacheResults: true }),

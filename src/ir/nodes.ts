@@ -302,6 +302,8 @@ export interface HostBlock {
 /** The kernel's configs. The autotuner measures them for each value of `key`; without a key there is only one. */
 export interface Tuning {
   readonly configs: readonly Config[];
+  /** Whether the author gives lists of them by GPU. */
+  readonly byGpu?: true;
   /** Launch options that the only config computes, by the author's names. */
   readonly options?: Readonly<Record<string, HostBlock>>;
   /** Names of sizes and scalars; undefined if nothing is measured. */

@@ -2,7 +2,7 @@
  * The interface to the author's source for tracing and reports. The implementation, `source/source-index.ts`, reads and
  * parses files, so it is loaded lazily and passed in; nothing here depends on Node.
  */
-import type { Config } from "../contract/compiled.js";
+import type { FoundConfigs } from "../contract/compiled.js";
 import type { Diagnostic, Edit, Location } from "../diagnostics/diagnostic.js";
 
 /** Facts about one call or property access in the source. */
@@ -50,13 +50,12 @@ export interface SourceIndex {
   /** The parts of the spec of the kernel defined at `at`. */
   spec(at: Location): SpecPlaces | undefined;
   /**
-   * The file with new configs for the kernel defined at `at`, each below the kinds of GPU that it is for; undefined if
-   * its configs are not a list literal.
+   * The file with new configs for the kernel defined at `at`, as `Tunable.rewrite` says; undefined if its configs are not
+   * written as lists.
    */
   withConfigs(
     at: Location,
-    configs: readonly Config[],
-    kindsOf?: (config: Config) => readonly string[],
+    found: readonly FoundConfigs[],
   ): { readonly before: string; readonly text: string } | undefined;
   /** Finds code in these files that JavaScript would silently run on traced values. */
   lint(files: readonly string[]): readonly Diagnostic[];

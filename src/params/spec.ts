@@ -71,8 +71,12 @@ export interface Autotune<P, Derived extends string = never, Heuristic extends s
     DimsOfParams<P> | Derived | ScalarNames<P> | FlagNames<P> | DTypeNames<P>,
     Heuristic
   >[];
-  /** What to choose from: values of the constexprs, and launch options. */
-  readonly configs: readonly Config<P, Heuristic>[];
+  /**
+   * What to choose from: values of the constexprs, and launch options. A list for all GPUs, or a list for each: `{ cuda:
+   * { 90: […], 80: […] }, hip: { gfx942: […] }, default: […] }`. A GPU of NVIDIA's takes the list of the newest compute
+   * capability that it has, one of AMD's that of its architecture, and any other GPU and Triton's interpreter `default`.
+   */
+  readonly configs: readonly Config<P, Heuristic>[] | ConfigsByGpu<Config<P, Heuristic>>;
   /** Tensors that the kernel adds to; the autotuner zeroes them before each trial. */
   readonly resetToZero?: readonly ResetNames<P, "out" | "inout">[];
   /** Tensors that the kernel updates; the autotuner restores them after each trial. */
@@ -84,6 +88,15 @@ export interface Autotune<P, Derived extends string = never, Heuristic extends s
    * it omits are those of the first config.
    */
   readonly space?: Space<Config<P, Heuristic>>;
+}
+/** Lists of configs for the GPUs that choose from each. */
+export interface ConfigsByGpu<C> {
+  /** NVIDIA's, by the oldest compute capability: the list of 90 is for sm_90 and later, up to the next list's. */
+  readonly cuda?: { readonly [capability: number]: readonly C[] };
+  /** AMD's, by architecture: `gfx942`. */
+  readonly hip?: { readonly [architecture: `gfx${string}`]: readonly C[] };
+  /** All other GPUs, and Triton's interpreter. */
+  readonly default: readonly C[];
 }
 /** Values to try, by the names of a config. */
 export type Space<C> = { readonly [K in keyof C]?: readonly [Exclude<C[K], undefined>, ...Exclude<C[K], undefined>[]] };

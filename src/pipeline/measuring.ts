@@ -1,7 +1,7 @@
 /** The parts of a compiled kernel that only measuring and tuning use. */
 import { checkConfigs } from "../check/configs.js";
 import { checkLimits } from "../check/tile-limits.js";
-import type { Case, CompiledKernel, Config } from "../contract/compiled.js";
+import type { Case, CompiledKernel, Config, FoundConfigs } from "../contract/compiled.js";
 import { fail } from "../diagnostics/diagnostic.js";
 import { configsInSource } from "../diagnostics/catalogue/config-codes.js";
 import { specValue } from "../diagnostics/catalogue/definition-codes.js";
@@ -24,14 +24,15 @@ export function measuringOf(
     ...(flops && { flops: (given: Case) => flopsOf(ir, flops, given) }),
     ...(tuning.key && {
       tuning: {
+        ...(tuning.byGpu && { byGpu: true as const }),
         ...(tuning.space && { space: tuning.space }),
         unfit: (config: Config) => {
           const alone = withConfigs(ir, [config]);
           return [...checkConfigs(alone), ...checkLimits(alone)][0]?.message;
         },
-        rewrite: (configs: readonly Config[], kindsOf?: (config: Config) => readonly string[]) => {
-          const found = at && source?.withConfigs(at, configs, kindsOf);
-          if (found) return { file: at.file, ...found };
+        rewrite: (found: readonly FoundConfigs[]) => {
+          const written = at && source?.withConfigs(at, found);
+          if (written) return { file: at.file, ...written };
           return fail(configsInSource(ir.name), at);
         },
       },

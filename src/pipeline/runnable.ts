@@ -4,7 +4,7 @@ import { NDArray } from "../call/ndarray.js";
 import type { CallOptions, KernelEvaluation, KernelRun, RunOptions } from "../call/call-types.js";
 import type { CompiledKernel, Evaluation, TensorData } from "../contract/compiled.js";
 import type { Location } from "../diagnostics/diagnostic.js";
-import { checkDefinition, KernelDefinition, type RawSpec } from "../dsl/definition.js";
+import { checkDefinition, KernelDefinition, rawConfigs, type RawSpec } from "../dsl/definition.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { type DType, type DTypeName, dtypes } from "../types/dtype.js";
 import type { Handle } from "../ir/handle.js";
@@ -85,7 +85,7 @@ class RunnableKernel extends KernelDefinition {
     const { autotune, config: own } = this.spec;
     const only = (given: unknown) => ({ ...(given as Given), ...config });
     const spec: RawSpec = autotune
-      ? { ...this.spec, autotune: { ...autotune, configs: [only(autotune.configs[0])] } }
+      ? { ...this.spec, autotune: { ...autotune, configs: [only(rawConfigs(autotune)[0]?.raw)] } }
       : { ...this.spec, config: typeof own === "function" ? (meta) => only(own(meta)) : only(own) };
     return new KernelDefinition(this.name, spec, this.body, this.at);
   }

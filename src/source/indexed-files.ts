@@ -34,9 +34,9 @@ export function indexFiles(files: Files, beside: SourceIndex["beside"]): SourceI
       const found = find(at);
       return found && specPlaces(found.node);
     },
-    withConfigs(at, configs, kindsOf) {
+    withConfigs(at, configs) {
       const found = find(at);
-      return found && withConfigs(found.node, configs, kindsOf);
+      return found && withConfigs(found.node, configs);
     },
     lint: (paths) => lintFiles(paths, files),
   };

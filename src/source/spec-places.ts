@@ -1,5 +1,6 @@
 /** Where the author wrote the parts of a kernel's spec. */
 import { ts } from "./typescript.js";
+import { type ByGpu, listsOf } from "../contract/configs-by-gpu.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import type { SpecPlaces } from "../ir/source.js";
 import { locate, unwrap } from "./sites.js";
@@ -22,25 +23,60 @@ function partPlaces(spec: ts.Expression | undefined): SpecPlaces["parts"] {
   return Object.fromEntries(places);
 }
 
-/** Each of `autotune.configs`, or `config`; none where they are computed. */
+/** Each of `autotune.configs`, or `config`, in the order of the kernel's configs; none where they are computed. */
 function configPlaces(spec: ts.Expression | undefined): readonly Location[] {
   const single = property(spec, "config");
   if (single) return [placeOf(single)];
-  return listIn(spec)?.elements.map(placeOf) ?? [];
+  const written = configsIn(spec);
+  if (!written) return [];
+  if (written.kind === "list") return written.list.elements.map(placeOf);
+  return listsOf(written).flatMap(({ list }) => list.elements.map(placeOf));
 }
 
-/** The list of `autotune.configs` in a call of `kernel`; undefined where it is computed. */
-export function configList(call: ts.Node): ts.ArrayLiteralExpression | undefined {
-  return ts.isCallExpression(call) ? listIn(call.arguments[1]) : undefined;
+/** How `autotune.configs` is written: a list, or lists by GPU, with the object that has those. */
+export type WrittenConfigs =
+  | { readonly kind: "list"; readonly list: ts.ArrayLiteralExpression }
+  | ({ readonly kind: "by GPU"; readonly object: ts.ObjectLiteralExpression } & ByGpu<ts.ArrayLiteralExpression>);
+
+/** Those of a call of `kernel`; undefined where they are computed. */
+export function writtenConfigs(call: ts.Node): WrittenConfigs | undefined {
+  return ts.isCallExpression(call) ? configsIn(call.arguments[1]) : undefined;
 }
 
-function listIn(spec: ts.Expression | undefined): ts.ArrayLiteralExpression | undefined {
+function configsIn(spec: ts.Expression | undefined): WrittenConfigs | undefined {
   const configs = property(property(spec, "autotune"), "configs");
+  const list = listIn(configs);
+  if (list) return { kind: "list", list };
+  if (!configs || !ts.isObjectLiteralExpression(configs)) return undefined;
+  const [others, cuda, hip] = [listIn(property(configs, "default")), listsIn(configs, "cuda"), listsIn(configs, "hip")];
+  return others && cuda && hip ? { kind: "by GPU", object: configs, default: others, cuda, hip } : undefined;
+}
+
+/** The lists of one vendor's GPUs; undefined where one of them is computed. */
+function listsIn(
+  configs: ts.ObjectLiteralExpression,
+  vendor: "cuda" | "hip",
+): Readonly<Record<string, ts.ArrayLiteralExpression>> | undefined {
+  const given = property(configs, vendor);
+  if (!given) return configs.properties.some((member) => member.name?.getText() === vendor) ? undefined : {};
+  if (!ts.isObjectLiteralExpression(given)) return undefined;
+  const found: Record<string, ts.ArrayLiteralExpression> = {};
+  for (const member of given.properties) {
+    const list = ts.isPropertyAssignment(member) ? listIn(unwrap(member.initializer)) : undefined;
+    const key = member.name && (ts.isStringLiteral(member.name) ? member.name.text : member.name.getText());
+    if (!list || key === undefined) return undefined;
+    found[key] = list;
+  }
+  return found;
+}
+
+function listIn(configs: ts.Expression | undefined): ts.ArrayLiteralExpression | undefined {
   const isList = configs && ts.isArrayLiteralExpression(configs) && !configs.elements.some(ts.isSpreadElement);
   return isList ? configs : undefined;
 }
 
-function property(object: ts.Expression | undefined, name: string): ts.Expression | undefined {
+/** The value of an object literal's property. */
+export function property(object: ts.Expression | undefined, name: string): ts.Expression | undefined {
   const literal = object && unwrap(object);
   if (!literal || !ts.isObjectLiteralExpression(literal)) return undefined;
   for (const member of literal.properties)

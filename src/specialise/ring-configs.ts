@@ -1,5 +1,6 @@
 /** The configs of a warp-specialised kernel: those of the author that fit, with the sizes of the ring and of its parts. */
 import type { Config } from "../contract/compiled.js";
+import { configsFor } from "../contract/configs-by-gpu.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { dtypeTable, type Elem, members } from "../types/dtype.js";
 import type { Dim } from "../types/shape.js";
@@ -18,6 +19,7 @@ export interface RingConfig {
   readonly depth: number;
 }
 
+const HOPPER = ["cuda", 90] as const;
 /** Bytes of shared memory that a program may have on an H100 or H200, less what barriers and alignment take. */
 const SHARED_BYTES = 232_448 - 2048;
 /** Rows of a group of four warps, as the tensor cores take them, and the most columns. */
@@ -33,7 +35,8 @@ const MOST_STAGES = 8;
 
 /** @throws Unsuited if no config fits. */
 export function ringConfigs(ir: KernelIR, form: GemmForm): readonly RingConfig[] {
-  const found = ir.tuning.configs.flatMap((config) => ringsOf(config, form));
+  const { configs } = ir.tuning;
+  const found = configsFor(configs, HOPPER).flatMap((place) => ringsOf(configs[place]!, form));
   if (found.length === 0)
     unsuited(
       `none of its configs has tiles that fit: of 64, 128 or 256 rows, up to ${MOST_COLUMNS} columns, and at least ${LEAST_SUMS} sums for each group of four warps`,

@@ -63,7 +63,7 @@ export const productOfAnyDtype = (() => {
   );
 })();
 
-// The page on performance: providers, operations, a space of configs, warp specialisation.
+// The page on performance: providers, operations, a space of configs, configs by GPU, warp specialisation.
 
 export const product = kernel(
   "product",
@@ -96,6 +96,44 @@ export const product = kernel(
 
         return gemm(a, b)
       `,
+    },
+    flops: ({ M, N, K }) => 2 * M * N * K,
+    reference: ({ a, b }, torch) => torch.matmul(a, b),
+  },
+  ({ a, b, c, K, BLOCK_M, BLOCK_N, BLOCK_K }) => {
+    const rm = tl.programId(0).mul(BLOCK_M).add(tl.arange(0, BLOCK_M));
+    const rn = tl.programId(1).mul(BLOCK_N).add(tl.arange(0, BLOCK_N));
+    const acc = tl.mut(tl.zeros([BLOCK_M, BLOCK_N], tl.float32));
+    for (const k of tl.range(0, K, BLOCK_K)) {
+      const rk = k.add(tl.arange(0, BLOCK_K));
+      acc.value = tl.dot(tl.load(a.at(rm, rk)), tl.load(b.at(rk, rn)), acc.value);
+    }
+    tl.store(c.at(rm, rn), acc.value.to(T));
+  },
+);
+
+export const productByGpu = kernel(
+  "product_by_gpu",
+  {
+    params: {
+      a: tensor(T, ["M", "K"]),
+      b: tensor(T, ["K", "N"]),
+      c: tensor.out(T, ["M", "N"]),
+      BLOCK_M: constexpr(),
+      BLOCK_N: constexpr(),
+      BLOCK_K: constexpr(),
+    },
+    grid: ({ M, N, BLOCK_M, BLOCK_N }) => [tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)],
+    autotune: {
+      key: ["M", "N", "K"],
+      configs: {
+        cuda: {
+          90: [{ BLOCK_M: 128, BLOCK_N: 256, BLOCK_K: 64, numWarps: 8, numStages: 3 }],
+          80: [{ BLOCK_M: 128, BLOCK_N: 128, BLOCK_K: 32, numWarps: 8, numStages: 4 }],
+        },
+        hip: { gfx942: [{ BLOCK_M: 128, BLOCK_N: 128, BLOCK_K: 64, numWarps: 8, numStages: 2 }] },
+        default: [{ BLOCK_M: 64, BLOCK_N: 64, BLOCK_K: 32, numWarps: 4, numStages: 3 }],
+      },
     },
     flops: ({ M, N, K }) => 2 * M * N * K,
     reference: ({ a, b }, torch) => torch.matmul(a, b),

@@ -14,6 +14,8 @@ function one(spec: string, body = "() => {}", params = 'x: tensor(tl.float32, ["
 }
 const tuned = (config: string, rest = "", params?: string) =>
   one(`grid: () => [1], autotune: { key: ["N"], configs: [${config}]${rest} }`, undefined, params);
+const byGpu = (cuda: string, others = ", default: [{ BLOCK: 16 }]") =>
+  one(`grid: () => [1], autotune: { key: ["N"], configs: { cuda: ${cuda}${others} } }`);
 const nibbles = "tl.zeros([16, 16], tl.uint8)";
 const same = '(v: Tile<"float16", [8]>) => v';
 const half = '(v: Tile<"float16", [8]>) => v.to(tl.float32)';
@@ -51,6 +53,16 @@ export const signatures: Chapter = {
       "a number of warps that is no power of two",
       tuned("{ BLOCK: 64, numWarps: 3 }"),
       tuned("{ BLOCK: 64, numWarps: 4 }"),
+    ),
+    mistake(
+      "a misspelt constexpr in a list of configs for some GPUs",
+      byGpu("{ 90: [{ BLOK: 64 }] }"),
+      byGpu("{ 90: [{ BLOCK: 64 }] }"),
+    ),
+    mistake(
+      "configs by GPU without default ones",
+      byGpu("{ 90: [{ BLOCK: 64 }] }", ""),
+      byGpu("{ 90: [{ BLOCK: 64 }] }"),
     ),
     mistake(
       "a key that names nothing",

@@ -23,7 +23,7 @@ import { hostInputs } from "../body/host-expressions.js";
 import type { KernelNames } from "../names/kernel-names.js";
 import * as py from "../python/py-build.js";
 import type { Expression, FunctionDef, Parameter } from "../python/py.js";
-import { prunedRequirements } from "../wrapper/wrapper.js";
+import { isPruned, prunedRequirements } from "../wrapper/wrapper.js";
 
 /** The helper functions, followed by the kernel that calls them. */
 export function jitFunctions(
@@ -72,7 +72,7 @@ export function jitFunctions(
   const kernel: FunctionDef = {
     kind: "function",
     name: names.jit,
-    decorators: decorators(ir, names, prunedRequirements(ir).includes(true) ? names.pruner : undefined),
+    decorators: decorators(ir, names, isPruned(ir) ? names.pruner : undefined),
     params,
     body: body.length > 0 ? body : [py.pass],
     origin: ir.at,

@@ -2,6 +2,7 @@
 import { strictTensors } from "../../analysis/preconditions.js";
 import { INT32_REACH, MAX_NUMEL } from "../../types/limits.js";
 import type { EmitOptions } from "../../contract/compiled.js";
+import { isByGpu } from "../../contract/configs-by-gpu.js";
 import { H200 } from "../../contract/device-properties.js";
 import { fail } from "../../diagnostics/diagnostic.js";
 import { externFile } from "../../diagnostics/catalogue/extern-codes.js";
@@ -30,7 +31,7 @@ import { fakeFunction, opDefinitions } from "../operator/wrapper-operator.js";
 import type { OpOptions } from "../operator/registration.js";
 import { OperatorContext } from "../operator/operator-context.js";
 import { checkOperator, operatorDefinitions } from "../operator/operator-forward.js";
-import { pruner } from "./pruner.js";
+import { configsForGpu, pruner } from "./pruner.js";
 import * as py from "../python/py-build.js";
 import type { Block, Expression, FromImport, FunctionDef, Import, Parameter, Statement } from "../python/py.js";
 import { type Binding, numberBindings } from "../torch/number-bindings.js";
@@ -39,7 +40,7 @@ import { INTERPRETED, ROW_LIMIT, torchDType } from "../wrapper/wrapper-checks.js
 import { REACH_LIMIT } from "../wrapper/wrapper-reach.js";
 import { TRITON_DTYPES } from "../wrapper/wrapper-numbers.js";
 import { REFUSE_RECORDING, refuseRecording } from "../wrapper/gradient-helpers.js";
-import { firstConfig } from "../wrapper/autotune.js";
+import { configLists, firstConfig } from "../wrapper/autotune.js";
 import { GPU_PROPERTY, STATED_GPU } from "../wrapper/wrapper-launch.js";
 import { isRepeatable, repeatedFunction } from "../wrapper/repeated.js";
 import { REPEATED_IMPORTS, repeatedBlock } from "../wrapper/repeated-helpers.js";
@@ -110,7 +111,7 @@ export function emitOperator(
 
 /** The functions that the kernel's decorators name. */
 function beforeKernel(ir: KernelIR, names: KernelNames): Block {
-  return [...pruner(ir, names), ...names.externs.definitions, ...blockSetter(ir, names)];
+  return [...configLists(ir, names), ...pruner(ir, names), ...names.externs.definitions, ...blockSetter(ir, names)];
 }
 
 /** The functions of the warp-specialised kernel, with the hook of its configs. */
@@ -205,6 +206,7 @@ function assembled(
     ...(isMentioned(REFUSE_RECORDING) ? [refuseRecording] : []),
     ...parts,
     ...helperFunctions(isMentioned, kernels.some(takesFloats), last.length > 0),
+    ...(kernels.some(({ tuning }) => isByGpu(tuning.configs)) ? [configsForGpu] : []),
     ...(isMentioned(IS_SPECIALISED) ? hostHelpers : []),
     ...last,
     py.assign(py.name("kernel_fn"), py.name(exported)),

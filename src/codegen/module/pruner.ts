@@ -1,16 +1,46 @@
-/** The function that tells the autotuner which configs meet a kernel's requirements. */
+/** The function that tells the autotuner which configs are for its GPU and meet a kernel's requirements. */
+import { isByGpu } from "../../contract/configs-by-gpu.js";
 import type { KernelIR, Value } from "../../ir/nodes.js";
 import { hostExpressions, hostInputs } from "../body/host-expressions.js";
 import type { KernelNames } from "../names/kernel-names.js";
 import { flatText } from "../python/layout-expression.js";
 import * as py from "../python/py-build.js";
 import type { Block, Expression } from "../python/py.js";
-import { prunedRequirements } from "../wrapper/wrapper.js";
+import { helper } from "../wrapper/helper-function.js";
+import { INTERPRETED } from "../wrapper/wrapper-checks.js";
+import { isPruned, prunedRequirements } from "../wrapper/wrapper.js";
 
-/** Drops the configs that a requirement excludes; otherwise tuning could choose one that gives wrong results. */
+/**
+ * Drops the configs of other GPUs, and those that a requirement excludes; otherwise tuning could choose one that gives
+ * wrong results.
+ */
 export function pruner(ir: KernelIR, names: KernelNames): Block {
+  if (!isPruned(ir)) return [];
+  const required = prunedRequirements(ir).includes(true);
+  const docstring = !isByGpu(ir.tuning.configs)
+    ? "The configs that meet the kernel's requirements."
+    : `The configs for the GPU that runs the kernel${required ? ", without those that do not meet its requirements" : ""}.`;
+  return [
+    {
+      kind: "function",
+      name: names.pruner,
+      decorators: [],
+      params: [{ name: "configs" }, { name: "named_args" }, { name: "**kwargs" }],
+      docstring,
+      body: required ? [...ofGpu(ir, names), ...meetingRequirements(ir, names)] : ofGpu(ir, names),
+    },
+  ];
+}
+
+/** The configs of the GPU's list, which the function returns unless they have requirements to meet. */
+function ofGpu(ir: KernelIR, names: KernelNames): Block {
+  if (!isByGpu(ir.tuning.configs)) return [];
+  const own = py.call(CONFIGS_FOR_GPU, py.name(names.configs), py.name("configs"));
+  return prunedRequirements(ir).includes(true) ? [py.assign(py.name("configs"), own)] : [py.returns(own)];
+}
+
+function meetingRequirements(ir: KernelIR, names: KernelNames): Block {
   const prunes = prunedRequirements(ir);
-  if (!prunes.includes(true)) return [];
   const isConfig = (value: Value) =>
     ir.params.some((p) => p.kind === "constexpr" && p.from === "config" && p.value === value);
   const local = (value: Value): Expression => py.name(names.parameters.get(value)!);
@@ -35,34 +65,42 @@ export function pruner(ir: KernelIR, names: KernelNames): Block {
     "; add one that does",
   );
   return [
+    py.assign(py.name("args"), py.dict({ value: py.name("named_args") }, { value: py.name("kwargs") })),
+    ...fixed.map((value) =>
+      py.assign(local(value), py.subscript(py.name("args"), py.string(names.parameters.get(value)!))),
+    ),
+    py.assign(kept, py.list()),
     {
-      kind: "function",
-      name: names.pruner,
-      decorators: [],
-      params: [{ name: "configs" }, { name: "named_args" }, { name: "**kwargs" }],
-      docstring: "The configs that meet the kernel's requirements.",
+      kind: "for",
+      target: py.name("config"),
+      iterable: py.name("configs"),
       body: [
-        py.assign(py.name("args"), py.dict({ value: py.name("named_args") }, { value: py.name("kwargs") })),
-        ...fixed.map((value) =>
-          py.assign(local(value), py.subscript(py.name("args"), py.string(names.parameters.get(value)!))),
-        ),
-        py.assign(kept, py.list()),
         {
-          kind: "for",
-          target: py.name("config"),
-          iterable: py.name("configs"),
-          body: [
-            {
-              kind: "if",
-              branches: [
-                { test: py.boolOp("and", ...tests), body: [py.expression(py.call("kept.append", py.name("config")))] },
-              ],
-            },
+          kind: "if",
+          branches: [
+            { test: py.boolOp("and", ...tests), body: [py.expression(py.call("kept.append", py.name("config")))] },
           ],
         },
-        { kind: "if", branches: [{ test: py.unary("not", kept), body: [py.raise(py.call("ValueError", message))] }] },
-        py.returns(kept),
       ],
     },
+    { kind: "if", branches: [{ test: py.unary("not", kept), body: [py.raise(py.call("ValueError", message))] }] },
+    py.returns(kept),
   ];
 }
+
+const CONFIGS_FOR_GPU = "_configs_for_gpu";
+
+/** `listFor` of the contract says the same. Triton names the GPU that it compiles for: 90 on sm_90, or "gfx942". */
+export const configsForGpu = helper(
+  CONFIGS_FOR_GPU,
+  "lists configs",
+  "Those of configs that are for the GPU in use.",
+  `gpu = "default"
+if not ${INTERPRETED}:
+    gpu = triton.runtime.driver.active.get_current_target().arch
+if isinstance(gpu, int):
+    # NVIDIA's take the list of the newest compute capability that they have.
+    older = [each for each in lists if isinstance(each, int) and each <= gpu]
+    gpu = max(older, default="default")
+return [each for each in lists.get(gpu, lists["default"]) if each in configs]`,
+);

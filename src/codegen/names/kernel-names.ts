@@ -1,4 +1,5 @@
 /** The Python names of a kernel's arguments, in the `@triton.jit` function and in its wrapper. */
+import { isByGpu } from "../../contract/configs-by-gpu.js";
 import { fail } from "../../diagnostics/diagnostic.js";
 import { reservedName } from "../../diagnostics/catalogue/definition-codes.js";
 import {
@@ -27,6 +28,8 @@ export interface KernelNames {
   readonly opOut: string;
   /** The function that drops configs. */
   readonly pruner: string;
+  /** The table of configs by GPU. */
+  readonly configs: string;
   /** Parameters of the jit function, by value: `a_ptr`, `M`, `stride_am`, `BLOCK_M`. */
   readonly parameters: ReadonlyMap<Value, string>;
   /** Tensors in the wrapper, by the author's name. */
@@ -80,6 +83,7 @@ export function kernelNames(ir: KernelIR, source?: SourceIndex, module: Names = 
   const op = shared(`${ir.name}_op`);
   const opOut = shared(`${ir.name}_out_op`);
   const pruner = shared("_prune_configs");
+  const configs = isByGpu(ir.tuning.configs) ? shared("_configs") : "";
   const parameters = new Map<Value, string>();
   const tensors = new Map<string, string>();
   const strides = new Map<string, readonly (string | undefined)[]>();
@@ -113,7 +117,7 @@ export function kernelNames(ir: KernelIR, source?: SourceIndex, module: Names = 
   );
   const locals = new Names("body");
   for (const name of [...parameters.values(), ...functions.values()]) locals.keep(name);
-  return { wrapper, jit, op, opOut, pruner, parameters, tensors, strides, functions, externs, locals };
+  return { wrapper, jit, op, opOut, pruner, configs, parameters, tensors, strides, functions, externs, locals };
 }
 
 function pythonName(param: Exclude<Param, { kind: "tensor" }>): string {

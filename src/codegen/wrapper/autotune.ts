@@ -1,5 +1,6 @@
 /** The decorators of a kernel: `@triton.autotune` outermost, then `@triton.heuristics`, then `@triton.jit`. */
 import type { Config } from "../../contract/compiled.js";
+import { type ConfigGpu, gpuText, isByGpu } from "../../contract/configs-by-gpu.js";
 import type { KernelIR, Value } from "../../ir/nodes.js";
 import { setsBlocks } from "./wrapper-descriptors.js";
 import { hostExpressions } from "../body/host-expressions.js";
@@ -35,28 +36,62 @@ export function firstConfig({ tuning }: KernelIR): Block {
   ];
 }
 
-/** `pruner` is the function that drops configs whose requirements do not hold. */
+/** The lists of configs by GPU, which the kernel's pruner reads. */
+export function configLists(ir: KernelIR, names: KernelNames): Block {
+  if (!isByGpu(ir.tuning.configs)) return [];
+  const entries = gpusOf(ir).map((gpu) => {
+    const own = ir.tuning.configs.filter((config) => gpuText(config.gpu) === gpuText(gpu));
+    return { key: gpuKey(gpu), value: py.list(...own.map((config) => configOf(ir, names, config))) };
+  });
+  return [
+    py.blank,
+    py.comment("The configs of each GPU: NVIDIA's by the oldest compute capability, AMD's by name."),
+    py.assign(py.name(names.configs), py.dict(...entries)),
+  ];
+}
+
+/** The GPUs of each list, in the order of the configs. */
+function gpusOf({ tuning: { configs } }: KernelIR): readonly (ConfigGpu | undefined)[] {
+  return configs.flatMap(({ gpu }, i) =>
+    configs.findIndex((config) => gpuText(config.gpu) === gpuText(gpu)) === i ? [gpu] : [],
+  );
+}
+
+function gpuKey(gpu: ConfigGpu | undefined): Expression {
+  return gpu && "cuda" in gpu ? py.number(String(gpu.cuda)) : py.string(gpuText(gpu));
+}
+
+/** `[*_configs["default"], *_configs[90]]` */
+function allLists(ir: KernelIR, { configs }: KernelNames): Expression {
+  return py.list(...gpusOf(ir).map((gpu) => py.starred(py.subscript(py.name(configs), gpuKey(gpu)))));
+}
+
+/** `triton.Config({"BLOCK": 64}, num_warps=4)` */
+function configOf(ir: KernelIR, names: KernelNames, config: Config): Expression {
+  const values = Object.entries(config.values).map(([name, value]) => ({
+    key: py.string(parameterName(ir, names, name)),
+    value: py.constant(value),
+  }));
+  return py.withOrigin(
+    py.call("triton.Config", py.dict(...values), ...launchOptions(config), ...setsBlocks(ir)),
+    config.at,
+  );
+}
+
+/** `pruner` is the function that drops configs that are for other GPUs, or whose requirements do not hold. */
 export function decorators(ir: KernelIR, names: KernelNames, pruner: string | undefined): readonly Expression[] {
   const inner = [...heuristics(ir, names), jit(ir, names)];
   const { configs, key, resetToZero, restoreValue, cacheResults } = ir.tuning;
   if (!key) return inner;
-  const listed = configs.map((config) => {
-    const values = Object.entries(config.values).map(([name, value]) => ({
-      key: py.string(parameterName(ir, names, name)),
-      value: py.constant(value),
-    }));
-    return py.withOrigin(
-      py.call("triton.Config", py.dict(...values), ...launchOptions(config), ...setsBlocks(ir)),
-      config.at,
-    );
-  });
   const pointers = (tensors: readonly string[]) =>
     tensors.length === 0 ? undefined : py.list(...tensors.map((tensor) => py.string(parameterName(ir, names, tensor))));
   const several = configs.length > 1;
   const autotune = py.call(
     "triton.autotune",
     ...py.keywords({
-      configs: py.list(...listed),
+      configs: isByGpu(configs)
+        ? allLists(ir, names)
+        : py.list(...configs.map((config) => configOf(ir, names, config))),
       key: py.list(...key.map((name) => py.string(parameterName(ir, names, name)))),
       prune_configs_by: pruner ? py.dict({ key: py.string("early_config_prune"), value: py.name(pruner) }) : undefined,
       reset_to_zero: pointers(resetToZero),

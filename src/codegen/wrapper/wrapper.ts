@@ -2,6 +2,7 @@
  * The function that PyTorch code calls: it binds sizes from shapes, refuses what the kernel cannot take, allocates the
  * outputs and launches. It never waits for the GPU.
  */
+import { isByGpu } from "../../contract/configs-by-gpu.js";
 import { isOnlyDescribed } from "../../analysis/described.js";
 import { optionalSizes } from "../../analysis/optional-sizes.js";
 import { preconditionsOf } from "../../analysis/preconditions.js";
@@ -399,6 +400,11 @@ class WrapperEmitter extends WrapperScope {
     const param = this.ir.params.find((p) => p.value === value);
     return param?.kind === "constexpr" && param.from === "config" ? param.name : undefined;
   }
+}
+
+/** Whether a launch has fewer configs to choose from than the kernel has. */
+export function isPruned(ir: KernelIR): boolean {
+  return isByGpu(ir.tuning.configs) || prunedRequirements(ir).includes(true);
 }
 
 /**

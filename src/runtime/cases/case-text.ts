@@ -26,7 +26,7 @@ export function describeCase(at: Case, configs: number): string {
 
 /** Constexprs and launch options of a config, by the author's names. */
 export function valuesOf(config: Config): Values {
-  const { at: _, values, ...launch } = config;
+  const { at: _, gpu: __, values, ...launch } = config;
   return { ...values, ...launch };
 }
 

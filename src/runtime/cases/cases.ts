@@ -5,7 +5,7 @@
 import { type Case, type CompiledKernel, formatSizes, type TensorSignature } from "../../contract/compiled.js";
 import { acceptedCase, nearest, reduced } from "./accepted.js";
 import { caseText } from "./case-text.js";
-import type { Selection } from "./selection.js";
+import { configsOf, type Selection } from "./selection.js";
 import { caseOf, declaredShapes, givenShape, type Shape, shrink, usualShapes, withOutputs } from "./shapes.js";
 import { type Variant, variantsFor } from "./variants.js";
 
@@ -127,9 +127,6 @@ function ourCases(kernel: CompiledKernel, limits: Limits, selection: Selection):
   }
   return { cases: [...cases.values()], left: [...left] };
 }
-
-const configsOf = (kernel: CompiledKernel, { config }: Selection): readonly number[] =>
-  config === undefined ? [...kernel.configs.keys()] : [config];
 
 /** Our shapes, each as large as the device computes in time. */
 function affordableShapes(

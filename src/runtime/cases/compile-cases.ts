@@ -2,7 +2,7 @@
 import type { Case, CompiledKernel, Layout } from "../../contract/compiled.js";
 import { acceptedCase, nearest } from "./accepted.js";
 import { withAndWithout } from "./cases.js";
-import type { Selection } from "./selection.js";
+import { configsOf, type Selection } from "./selection.js";
 import { caseOf, constexprDims, declaredShapes, givenShape, type Shape, usualShapes } from "./shapes.js";
 import { type Variant, variantsFor } from "./variants.js";
 
@@ -18,7 +18,7 @@ export function compileCases(
   const { signature } = kernel;
   const cases: Case[] = [];
   const left = new Set<string>();
-  for (const config of selection.config === undefined ? kernel.configs.keys() : [selection.config]) {
+  for (const config of configsOf(kernel, selection)) {
     for (const variant of variantsFor(kernel, selection)) {
       for (const shapes of shapesByDims(kernel, selection)) {
         for (const layout of layouts) {

@@ -1,5 +1,6 @@
 /** Cases of a kernel, drawn from its signature by fast-check. */
 import fc from "fast-check";
+import type { Architecture } from "../../contract/kernel-targets.js";
 import { type DeviceProperties, H200 } from "../../contract/device-properties.js";
 import { sizesAround } from "../../contract/sizes-around.js";
 import {
@@ -14,6 +15,7 @@ import {
 import { acceptedCase, nearest, reduced } from "./accepted.js";
 import { largestTensor } from "./cases.js";
 import { inRange } from "./in-range.js";
+import { configsOf } from "./selection.js";
 import { allowed } from "./shapes.js";
 import { UsageError } from "../system/problems.js";
 import { alike, specialisationOf } from "./specialisation.js";
@@ -37,6 +39,8 @@ export interface CaseOptions {
   readonly dtypes?: Readonly<Record<string, string>>;
   /** The config that every case has. */
   readonly config?: number;
+  /** A GPU, as `["cuda", 90]`: of configs that are given by GPU, those that it chooses from. Default: all. */
+  readonly on?: Architecture | null | undefined;
   /** Layouts of tensors, outputs too, as far as the wrapper takes them; else contiguous. Default: all. */
   readonly layouts?: readonly Layout[];
   /** Also draws 0 for sizes that every output has. Default: false. */
@@ -70,6 +74,7 @@ const CASE_OPTIONS: Readonly<Record<keyof CaseOptions, true>> = {
   constexprs: true,
   dtypes: true,
   config: true,
+  on: true,
   layouts: true,
   empty: true,
   special: true,
@@ -115,8 +120,8 @@ export function asDrawn({ signature }: CompiledKernel, at: Case): Case {
 }
 
 /** The configs that the kernel accepts at some sizes. */
-export function drawnConfigs(kernel: CompiledKernel, { config, sizes }: CaseOptions): readonly number[] {
-  const configs = config === undefined ? [...kernel.configs.keys()] : [config];
+export function drawnConfigs(kernel: CompiledKernel, { config, on, sizes }: CaseOptions): readonly number[] {
+  const configs = configsOf(kernel, { config, on });
   return configs.filter((each) => "at" in baseOf(kernel, each, sizes));
 }
 
@@ -218,7 +223,7 @@ function specialisedCases(
   options: CaseOptions,
   { most, seed }: NonNullable<CaseOptions["specialisations"]>,
 ): fc.Arbitrary<Case> {
-  const configs = options.config === undefined ? [...kernel.configs.keys()] : [options.config];
+  const configs = configsOf(kernel, options);
   const few = configs.flatMap((config) =>
     fc.sample(freeCases(kernel, { ...options, config, empty: false }, true), { seed: seed + config, numRuns: most }),
   );

@@ -1,6 +1,6 @@
 /** The cases to measure: the author's shapes, those of the command line, or a sweep; each with every dtype and flag. */
 import { type Case, type CompiledKernel, formatSizes } from "../../contract/compiled.js";
-import type { Selection } from "./selection.js";
+import { configsOf, type Selection } from "./selection.js";
 import { caseOf } from "./shapes.js";
 import { variantsFor } from "./variants.js";
 import { UsageError } from "../system/problems.js";
@@ -44,7 +44,7 @@ export function measuredCases(
 ): { readonly cases: readonly Case[]; readonly left: readonly string[] } {
   const left = new Set<string>();
   const found = new Map<string, Case>();
-  const configs = selection.config === undefined ? [...kernel.configs.keys()] : [selection.config];
+  const configs = configsOf(kernel, selection);
   for (const { sizes, given } of shapesToMeasure(kernel, shapes, sweep)) {
     for (const variant of variantsFor(kernel, selection)) {
       const shape = { label: "measured", sizes, layouts: [], ...(given && { given }) };

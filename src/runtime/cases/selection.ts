@@ -1,4 +1,8 @@
-/** What the user fixed on the command line. */
+/** What the user fixed on the command line, and which configs that leaves. */
+import type { CompiledKernel } from "../../contract/compiled.js";
+import { configsFor } from "../../contract/configs-by-gpu.js";
+import type { Architecture } from "../../contract/kernel-targets.js";
+
 export interface Selection {
   readonly sizes?: Readonly<Record<string, number>>;
   /** Only with sizes. */
@@ -6,5 +10,15 @@ export interface Selection {
   readonly constexprs?: Readonly<Record<string, number | boolean | string>>;
   readonly dtypes?: Readonly<Record<string, string>>;
   readonly config?: number;
+  /** The GPU in use, which chooses from the configs that are for it. */
+  readonly on?: Architecture | null | undefined;
   readonly seed: number;
+}
+
+/** The places of the configs to try. */
+export function configsOf(
+  { configs }: CompiledKernel,
+  { config, on }: { readonly config?: number | undefined; readonly on?: Selection["on"] },
+): readonly number[] {
+  return config === undefined ? configsFor(configs, on) : [config];
 }

@@ -70,7 +70,9 @@ async function warm(
   let keeps = true;
   let folder: string | undefined;
   try {
-    const each = cases.map((at) => inEveryConfig(kernel, at).map((one) => runRequest(kernel, workspace.module, one)));
+    const each = cases.map((at) =>
+      inEveryConfig(kernel, at, device.hello.target).map((one) => runRequest(kernel, workspace.module, one)),
+    );
     const { compiled } = await compileAhead(device, each.flat(), onCompiled);
     const owners = each.flatMap((requests, i) => requests.map(() => i));
     for (const [i, at] of cases.entries()) {

@@ -1,6 +1,6 @@
 import { Option } from "commander";
 import pc from "picocolors";
-import type { Case, CompiledKernel, Config } from "../../contract/compiled.js";
+import type { Case, CompiledKernel, FoundConfigs } from "../../contract/compiled.js";
 import { aheadText } from "../compile/ahead.js";
 import { compileForTargets } from "../compile/compile-targets.js";
 import { closeDevice, type PythonDevice } from "../devices/devices.js";
@@ -28,6 +28,7 @@ import {
   type Budget,
   type Pruned,
 } from "../measure/tuner.js";
+import { chosenFrom, ownConfigs, withFound } from "../measure/own-configs.js";
 import type { KernelCommand, Runnable } from "../invocation/command.js";
 
 interface TuneOptions extends MeasuringOptions {
@@ -163,7 +164,7 @@ async function searchOn(
   { budget, seed, results }: TuneOptions,
   streams: Streams,
 ): Promise<Pick<Found, "configs" | "searched" | "best">> {
-  const own = source.configs.length;
+  const own = ownConfigs(source).length;
   const show = progress(streams);
   try {
     const searched = await search(kernel, device, {
@@ -175,7 +176,8 @@ async function searchOn(
       onCompiled: (done, planned) => show(aheadText(kernel, done, planned)),
       onDone: (tried) => show(`${name}: ${tried} of at most ${kernel.configs.length - skip.size} configs`),
     });
-    const best = bestOf(searched, cases, own);
+    const isOwn = chosenFrom(source, device.hello.target);
+    const best = bestOf(searched, cases, (config) => isOwn(kernel.configs[config]!));
     if (results !== undefined) {
       const measured = {
         kernel: kernel.signature.name,
@@ -227,11 +229,11 @@ async function write(
   found: readonly Tuned[],
   { write: intoSource, bake }: TuneOptions,
 ): Promise<Written> {
-  const configs = [...new Set(found.flatMap((each) => each.configs))];
-  if (configs.length === 0) return {};
-  const kindsOf = (config: Config): readonly string[] =>
-    found.filter((each) => each.configs.includes(config)).map(({ device }) => device.hello.deviceName);
-  if (bake !== undefined) await writeOutput(bake, (await runnable.compile(configs)).python);
-  const written = intoSource ? await rewriteConfigs(source, configs, kindsOf) : undefined;
+  const onEach = found.flatMap(({ configs, device: { hello } }): FoundConfigs[] =>
+    configs.length === 0 ? [] : [{ configs, kind: hello.deviceName, architecture: hello.target }],
+  );
+  if (onEach.length === 0) return {};
+  if (bake !== undefined) await writeOutput(bake, (await runnable.compile(withFound(source, onEach))).python);
+  const written = intoSource ? await rewriteConfigs(source, onEach) : undefined;
   return { ...(written !== undefined && { written }), ...(bake !== undefined && { baked: bake }) };
 }

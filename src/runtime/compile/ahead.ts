@@ -3,9 +3,10 @@
  * compile at once, and the device's own process finds everything there. They need no GPU, only its name.
  */
 import type { Case, CompiledKernel } from "../../contract/compiled.js";
+import { configsFor } from "../../contract/configs-by-gpu.js";
 import type { WorkerPool } from "../python/worker-pool.js";
 import type { PythonDevice } from "../devices/devices.js";
-import type { LaunchesResult, RunRequest } from "../python/protocol.js";
+import type { HelloResult, LaunchesResult, RunRequest } from "../python/protocol.js";
 
 export interface Ahead {
   /** How many kernels were compiled for each case, without those of earlier cases. */
@@ -44,8 +45,9 @@ async function launchesOf(
 }
 
 /** The case in every config that accepts it: what the autotuner tries. */
-export function inEveryConfig(kernel: CompiledKernel, at: Case): readonly Case[] {
-  return kernel.configs.map((_, config) => ({ ...at, config })).filter((each) => kernel.refusal(each) === undefined);
+export function inEveryConfig(kernel: CompiledKernel, at: Case, on: HelloResult["target"]): readonly Case[] {
+  const cases = configsFor(kernel.configs, on).map((config) => ({ ...at, config }));
+  return cases.filter((each) => kernel.refusal(each) === undefined);
 }
 
 /**

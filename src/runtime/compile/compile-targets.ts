@@ -6,7 +6,7 @@ import { cacheFolder } from "../system/cache-folder.js";
 import { keyOfText, readCached, withoutConfigs, writeCached } from "../system/cached.js";
 import { isFor } from "../../contract/kernel-targets.js";
 import { compileCases } from "../cases/compile-cases.js";
-import type { Selection } from "../cases/selection.js";
+import { configsOf, type Selection } from "../cases/selection.js";
 import type { CompileService } from "../devices/compile-service.js";
 import { failureOf } from "../cases/failure.js";
 import { ptxasOf } from "./machine-code.js";
@@ -70,7 +70,7 @@ export async function compileForTargets(
   const compiler = [PROTOCOL_VERSION, service.versions.triton ?? "", ...ptxasOf(env)];
   const jobs = kernels.flatMap((kernel, i) =>
     targetsOf(kernel, targets).flatMap((target) =>
-      plans[i]!.cases.map((at): Job => ({
+      casesFor(kernel, target, plans[i]!.cases, selections[i]!).map((at): Job => ({
         kernel,
         workspace: workspaces[i]!,
         target,
@@ -112,6 +112,12 @@ export async function compileForTargets(
 /** Those that the kernel is for. */
 function targetsOf({ targets: declared = [] }: CompiledKernel, targets: readonly Target[]): readonly Target[] {
   return targets.filter(({ triton }) => declared.every((each) => isFor(each, triton)));
+}
+
+/** The cases in configs that the target chooses from. */
+function casesFor(kernel: CompiledKernel, { triton }: Target, cases: readonly Case[], { config }: Selection) {
+  const configs = configsOf(kernel, { config, on: triton });
+  return cases.filter((at) => configs.includes(at.config));
 }
 
 async function compileJob(server: RequestServer, { kernel, workspace, target, at, file }: Job) {

@@ -1,20 +1,17 @@
 /** Puts other configs into the author's file. */
 import { readFile } from "node:fs/promises";
-import type { CompiledKernel, Config } from "../../contract/compiled.js";
+import type { CompiledKernel, FoundConfigs } from "../../contract/compiled.js";
 import { writeOutput } from "../system/files.js";
 import { UsageError } from "../system/problems.js";
 
 /**
- * Writes the file with these configs, each with the kinds of GPU that it is for, and returns its path. Formats it with the project's prettier if it was so before.
+ * Writes the file with the configs that were found, and returns its path. Formats it with the project's prettier if it was
+ * so before.
  *
  * @throws UsageError if the file has changed since it was read.
  */
-export async function rewriteConfigs(
-  { tuning }: CompiledKernel,
-  configs: readonly Config[],
-  kindsOf?: (config: Config) => readonly string[],
-): Promise<string> {
-  const { file, before, text } = tuning!.rewrite(configs, kindsOf);
+export async function rewriteConfigs({ tuning }: CompiledKernel, found: readonly FoundConfigs[]): Promise<string> {
+  const { file, before, text } = tuning!.rewrite(found);
   if ((await readFile(file, "utf8")) !== before)
     throw new UsageError(`${file} changed while its kernel was tuned; tune again, the measurements are kept`);
   // Imported here, because no other command needs it, and it takes long to load.

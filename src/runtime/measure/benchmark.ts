@@ -91,7 +91,7 @@ export async function bench(
   let found: (Measurement | string)[] = [];
   let done = 0;
   try {
-    const launched = cases.flatMap((at) => (tuned ? inEveryConfig(kernel, at) : [at]));
+    const launched = cases.flatMap((at) => (tuned ? inEveryConfig(kernel, at, device.hello.target) : [at]));
     const requests = launched.map((at) => runRequest(kernel, workspace.module, at));
     await compileAhead(device, requests, onCompiled);
     found = await device.workers.each(cases, async (at, member) => {

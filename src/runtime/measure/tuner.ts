@@ -15,6 +15,7 @@ import type { Member } from "../python/worker-pool.js";
 import { benchRequest, runRequest } from "../devices/request.js";
 import { openWorkspace, type Workspace } from "../devices/workspace.js";
 import { headline } from "../verify/summary.js";
+import { ownConfigs } from "./own-configs.js";
 import { identity, type Trial, TrialCache } from "./trial-cache.js";
 
 /** How long to search. The author's own configs are measured in any case. */
@@ -39,7 +40,8 @@ export interface Pruned {
 }
 
 /** Every combination of the declared space; names that it lacks have their value of the first config. */
-export function candidatesOf({ signature, configs, tuning, parts }: CompiledKernel): readonly Config[] {
+export function candidatesOf(kernel: CompiledKernel): readonly Config[] {
+  const { signature, configs, tuning, parts } = kernel;
   const { name } = signature;
   if (parts)
     throw new UsageError(`${name} is an operator; tune its kernels instead: export them and choose one with --kernel`);
@@ -55,9 +57,10 @@ export function candidatesOf({ signature, configs, tuning, parts }: CompiledKern
     throw new UsageError(
       `the space of ${name} has ${points.length} configs; the most is ${MANY_CANDIDATES}, so declare fewer values`,
     );
-  const known = new Set(configs.map(identity));
+  const own = ownConfigs(kernel);
+  const known = new Set(own.map(identity));
   const made = points.map((point) => configOf(point)).filter((config) => !known.has(identity(config)));
-  return [...configs, ...made];
+  return [...own, ...made];
 }
 const MANY_CANDIDATES = 10_000;
 
@@ -256,8 +259,15 @@ export interface Best {
   readonly own?: { readonly config: number; readonly time: Timing };
 }
 
-/** Configs that are right in every case that they ran in; the fastest of them, a case each. */
-export function bestOf({ trials }: Searched, cases: readonly Case[], own: number): readonly Best[] {
+/**
+ * Configs that are right in every case that they ran in; the fastest of them, a case each. `isOwn` says whether the
+ * author's autotuner chooses from a config on this GPU.
+ */
+export function bestOf(
+  { trials }: Searched,
+  cases: readonly Case[],
+  isOwn: (config: number) => boolean,
+): readonly Best[] {
   const bad = new Set(
     trials.flatMap((each) => [...each].flatMap(([config, trial]) => ("median" in trial ? [] : config))),
   );
@@ -271,7 +281,7 @@ export function bestOf({ trials }: Searched, cases: readonly Case[], own: number
         undefined,
       );
     const best = fastest(times);
-    const before = fastest(times.filter(({ config }) => config < own));
+    const before = fastest(times.filter(({ config }) => isOwn(config)));
     return best ? [{ at, ...best, ...(before && { own: before }) }] : [];
   });
 }

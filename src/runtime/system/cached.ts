@@ -24,7 +24,7 @@ export function keyOfText(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 32);
 }
 
-/** A module without its list of configs. */
+/** A module without its list of configs, or lists by GPU. */
 export function withoutConfigs(python: string): string {
-  return python.replace(/^@triton\.autotune\([^]*?^\)\n/m, "");
+  return python.replace(/^@triton\.autotune\([^]*?^\)\n/m, "").replace(/^_configs\w* = \{(?:.*\}|[^]*?^\})\n/gm, "");
 }

@@ -8,7 +8,7 @@ import { acceptedCase } from "../cases/accepted.js";
 import { asDrawn, cases, type CaseOptions, drawnConfigs } from "../cases/draw.js";
 import type { Outcome } from "../cases/outcome.js";
 import { deviceLimits } from "./device-limits.js";
-import { whyNotRunOn } from "./other-gpu.js";
+import { gpuOf, whyNotRunOn } from "./other-gpu.js";
 import { openRunner, type RunnerOptions, verifyCase } from "./runner.js";
 import { shellWord } from "../system/shell.js";
 import type { Verification } from "./verify-cases.js";
@@ -62,7 +62,7 @@ export async function verifyThoroughly(
 ): Promise<Verification> {
   const notHere = whyNotRunOn(kernel, device);
   if (notHere !== undefined) return { kernel, outcomes: [], left: [notHere], seconds: 0 };
-  return drawAndRun(kernel, device, options);
+  return drawAndRun(kernel, device, { ...options, selection: { ...options.selection, on: gpuOf(device) } });
 }
 
 async function drawAndRun(kernel: CompiledKernel, device: Device, options: ThoroughOptions): Promise<Verification> {

@@ -6,7 +6,7 @@ import type { Selection } from "../cases/selection.js";
 import type { Device } from "../devices/devices.js";
 import type { Outcome } from "../cases/outcome.js";
 import { deviceLimits } from "./device-limits.js";
-import { whyNotRunOn } from "./other-gpu.js";
+import { gpuOf, whyNotRunOn } from "./other-gpu.js";
 import { type Compiling, openRunner } from "./runner.js";
 
 export interface VerifyOptions {
@@ -61,7 +61,7 @@ export async function verify(kernel: CompiledKernel, device: Device, options: Ve
   const started = performance.now();
   const notHere = whyNotRunOn(kernel, device);
   if (notHere !== undefined) return { kernel, outcomes: [], left: [notHere], seconds: 0 };
-  const plan = planCases(kernel, deviceLimits[device.kind], options.selection);
+  const plan = planCases(kernel, deviceLimits[device.kind], { ...options.selection, on: gpuOf(device) });
   const left = [...plan.left];
   const { tolerance = {}, order, deadlineMs } = options;
   const runner = await openRunner(kernel, device, { tolerance, order, deadlineMs, repeats: repeats[device.kind] });
@@ -74,7 +74,7 @@ export async function verify(kernel: CompiledKernel, device: Device, options: Ve
   const last = plan.cases.at(-1);
   const tunes = runner.tune && kernel.configs.length > 1 && options.selection.config === undefined;
   try {
-    const tried = tunes && last ? inEveryConfig(kernel, last.at) : [];
+    const tried = tunes && last ? inEveryConfig(kernel, last.at, gpuOf(device)) : [];
     await runner.ahead?.([...plan.cases.map(({ at }) => at), ...tried], options.onCompiled);
     runner.expect?.(plan.cases);
     for (const planned of plan.cases) {

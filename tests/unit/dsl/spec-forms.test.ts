@@ -119,6 +119,29 @@ const inside: readonly (readonly [spec: object, says: string])[] = [
     { config: undefined, autotune: { key: ["N"], configs: [{ BLOCK: 16, E: true }], space: { BLOCK: 32 } } },
     "k: autotune.space.BLOCK is 32; autotune must be an object such as",
   ],
+  [
+    { config: undefined, autotune: { key: ["N"], configs: { cuda: { 90: [{ BLOCK: 16, E: true }] } } } },
+    "k: autotune.configs has no default; autotune must be an object whose configs are lists by GPU, such as",
+  ],
+  [
+    { config: undefined, autotune: { key: ["N"], configs: { default: [] } } },
+    "k: autotune.configs.default has no configs; autotune must be an object whose configs are lists by GPU",
+  ],
+  [
+    { config: undefined, autotune: { key: ["N"], configs: { cuda: { 9.5: [] }, default: [{ BLOCK: 16, E: true }] } } },
+    "k: autotune.configs.cuda has 9.5, which is no GPU; autotune must be an object whose configs are lists by GPU",
+  ],
+  [
+    { config: undefined, autotune: { key: ["N"], configs: { hip: { 942: [] }, default: [{ BLOCK: 16, E: true }] } } },
+    "k: autotune.configs.hip has 942, which is no GPU; autotune must be an object whose configs are lists by GPU",
+  ],
+  [
+    {
+      config: undefined,
+      autotune: { key: ["N"], configs: { rocm: { gfx942: [] }, default: [{ BLOCK: 16, E: true }] } },
+    },
+    "k: autotune.configs has a part rocm, which has no meaning there; autotune must be an object whose configs are",
+  ],
   [{ launch: { launchPdl: () => true } }, "k: launch.launchPdl is a function; launch must be an object such as"],
   [{ doNotSpecialize: ["N", 3] }, "k: doNotSpecialize[1] is 3; doNotSpecialize must be a list of names"],
   [{ sameStrides: ["x", "y"] }, 'k: sameStrides[0] is "x"; sameStrides must be a list of groups of tensors'],

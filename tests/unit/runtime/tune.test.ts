@@ -115,7 +115,7 @@ describe("the search", () => {
         [2, { wrong: "c[0] is 1, expected 2" }],
       ]),
     ];
-    const best = bestOf({ trials, tried: [0, 1, 2, 3], fromCache: 0, seconds: 1 }, cases, 1);
+    const best = bestOf({ trials, tried: [0, 1, 2, 3], fromCache: 0, seconds: 1 }, cases, (config) => config < 1);
     expect(best.map(({ config, own }) => [config, own?.config])).toEqual([
       [1, 0],
       [0, 0],
@@ -144,7 +144,7 @@ describe("what is written", () => {
 
   it("should change the configs alone, and keep the text of those that stay", async () => {
     const [kernelOfCopy, file] = await copied();
-    expect(await rewriteConfigs(kernelOfCopy, found)).toBe(file);
+    expect(await rewriteConfigs(kernelOfCopy, [{ configs: found }])).toBe(file);
     const { before } = gemm.tuning!.rewrite([]);
     const after = await readFile(file, "utf8");
     const [old, fresh] = [before.split("\n"), after.split("\n")];
@@ -160,7 +160,10 @@ describe("what is written", () => {
   it("should name the kinds of GPU above each, in place of those of an earlier search", async () => {
     const [kernelOfCopy, file] = await copied();
     const [first, second] = found;
-    await rewriteConfigs(kernelOfCopy, found, (config) => (config === first ? ["A100", "H200"] : ["H200"]));
+    await rewriteConfigs(kernelOfCopy, [
+      { configs: [first!], kind: "A100" },
+      { configs: found, kind: "H200" },
+    ]);
     const after = await readFile(file, "utf8");
     expect(after.match(/\/\/ Fastest on .*/g)).toEqual(["// Fastest on A100, H200", "// Fastest on H200"]);
     expect(after.match(/Fastest on H200\n.*/)![0]).toContain(`BLOCK_N: ${second!.values["BLOCK_N"]}`);
@@ -168,7 +171,7 @@ describe("what is written", () => {
 
   it("should refuse a file that was changed meanwhile", async () => {
     const [kernelOfCopy, file] = await copied((text) => `${text}\n// mine\n`);
-    await expect(rewriteConfigs(kernelOfCopy, found)).rejects.toThrow(
+    await expect(rewriteConfigs(kernelOfCopy, [{ configs: found }])).rejects.toThrow(
       / changed while its kernel was tuned; tune again, the measurements are kept/,
     );
     expect(await readFile(file, "utf8")).toContain("// mine");
@@ -190,7 +193,7 @@ describe("what is written", () => {
         },
       ),
     );
-    expect(() => computed.tuning!.rewrite(found)).toThrow(/computed: write autotune.configs as a list/);
+    expect(() => computed.tuning!.rewrite([{ configs: found }])).toThrow(/computed: write autotune.configs as a list/);
   });
 
   it("should be in the emitted module", async () => {

@@ -1,0 +1,42 @@
+/** The author's configs as a search takes them, and with what it found. */
+import type { CompiledKernel, Config, FoundConfigs } from "../../contract/compiled.js";
+import { configsFor, exactly, gpuText } from "../../contract/configs-by-gpu.js";
+import type { Architecture } from "../../contract/kernel-targets.js";
+import { identity } from "./trial-cache.js";
+
+/** The author's configs, each once and for any GPU: where they are given by GPU, several lists may have the same one. */
+export function ownConfigs({ configs }: CompiledKernel): readonly Config[] {
+  return distinct(configs.map(({ gpu: _, ...config }) => config));
+}
+
+function distinct(configs: readonly Config[]): readonly Config[] {
+  const texts = configs.map(identity);
+  return configs.filter((_, i) => texts.indexOf(texts[i]!) === i);
+}
+
+/** Whether the autotuner of the author's kernel chooses from a config on a GPU. */
+export function chosenFrom(
+  { configs }: CompiledKernel,
+  gpu: Architecture | null | undefined,
+): (config: Config) => boolean {
+  const texts = new Set(configsFor(configs, gpu).map((place) => identity(configs[place]!)));
+  return (config) => texts.has(identity(config));
+}
+
+/** The kernel's configs with what was found in their place, or where they are given by GPU, in that of these GPUs. */
+export function withFound({ configs, tuning }: CompiledKernel, found: readonly FoundConfigs[]): readonly Config[] {
+  if (!tuning?.byGpu) return distinct(found.flatMap((each) => each.configs));
+  const lists = new Map<string, Config[]>();
+  const add = (config: Config) => {
+    const name = gpuText(config.gpu);
+    lists.set(name, [...(lists.get(name) ?? []), config]);
+  };
+  configs.forEach(add);
+  const renewed = found.flatMap(({ configs: fastest, architecture }) => {
+    const gpu = architecture ? { gpu: exactly(architecture) } : {};
+    return fastest.map((config): Config => ({ ...config, ...gpu }));
+  });
+  for (const { gpu } of renewed) lists.delete(gpuText(gpu));
+  renewed.forEach(add);
+  return [...lists.values()].flatMap(distinct);
+}

@@ -6,7 +6,11 @@ import { identity } from "./trial-cache.js";
 
 /** The author's configs, each once and for any GPU: where they are given by GPU, several lists may have the same one. */
 export function ownConfigs({ configs }: CompiledKernel): readonly Config[] {
-  return distinct(configs.map(({ gpu: _, ...config }) => config));
+  const anywhere = configs.map((config) => {
+    const { gpu: _, ...others } = config;
+    return others;
+  });
+  return distinct(anywhere);
 }
 
 function distinct(configs: readonly Config[]): readonly Config[] {

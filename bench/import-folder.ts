@@ -1,6 +1,7 @@
 /**
  * Imports every Triton kernel of a folder of Python files and prints how many are equal, and why others are not, the most
- * frequent reason first: `npm run import:folder -- FOLDER [--part 2/8] [--kernel NAME]… [--out OUT]`.
+ * frequent reason first: `npm run import:folder -- FOLDER [--part 2/8] [--kernel NAME]… [--out OUT]
+ * [--lift]`.
  * Nothing is fetched.
  *
  * A file `NAME.types` beside `NAME.py` has a line for each kernel, its name and what `--types` takes. A file
@@ -28,6 +29,7 @@ const { values: given, positionals } = parseArgs({
     part: { type: "string", default: "1/1" },
     kernel: { type: "string", multiple: true, default: [] },
     out: { type: "string" },
+    lift: { type: "boolean", default: false },
   },
   allowPositionals: true,
 });
@@ -46,7 +48,7 @@ mkdirSync(out, { recursive: true });
 const { python } = await thisMachine.python({});
 const worker = new Worker({ python, device: "compiler" });
 const scratch = await openScratch();
-const tools = { worker, scratch, language: () => import("../src/index.js"), deadlineMs: READ_MS };
+const tools = { worker, scratch, language: () => import("../src/index.js"), deadlineMs: READ_MS, lift: given.lift };
 
 /** What asks for the kernels of a file. */
 function requestsOf(file: string): readonly ImportRequest[] {
@@ -119,6 +121,11 @@ async function add(file: string, read: ReadKernel): Promise<void> {
     written.push(name);
     countCheck(name, result.built);
   }
+  for (const { line, of, why } of result.accesses ?? []) {
+    count("accesses");
+    if (why === undefined) count("accesses that are views");
+    else note("not lifted", `${read.name}:${line}`, `${of}: ${why}`);
+  }
   if (!isEqual(result)) console.log(`${file}: ${read.name}: ${result.status}: ${whyOf(result)}`);
 }
 
@@ -167,6 +174,7 @@ function countTypeErrors(): void {
 function kindOf(why: string): string {
   return why
     .replace(/\(at ".*/s, "")
+    .replace(/^(load of|store to) \w+/, "$1 …")
     .replace(/\b[\w.]*\d[\w.]*\b|"[^"]*"/g, "…")
     .slice(0, 120);
 }

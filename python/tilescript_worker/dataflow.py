@@ -18,6 +18,7 @@ USE = re.compile(r"%[\w.$-]+(?:#\d+)?")
 RESULTS = re.compile(r"((?:%[\w.$-]+, )*%[\w.$-]+)(?::(\d+))? = ")
 FUNCTION = re.compile(r"tt\.func (public|private) @([\w.$\"-]+)\(")
 LOOP = re.compile(r"scf\.for (unsigned )?(%\S+) = (%\S+) to (%\S+) step (%\S+) (?:iter_args\((.*?)\) -> )?")
+EXPAND = re.compile(r"tt\.expand_dims % \{axis = (\d+) : i32\} : tensor<((?:\d+x)+)\S+ -> tensor<((?:\d+x)+)")
 PAIR = re.compile(r"(%[\w.$-]+) = (%[\w.$-]+(?:#\d+)?)")
 
 COMMUTE = frozenset(
@@ -52,6 +53,40 @@ class Nodes:
             self._made.append(key)
         return self._numbers[key]
 
+    def sum_of(self, node: Node) -> list[Node]:
+        """What an offset adds up. A tile of one number, or of one row, adds what that number or row does."""
+        label, children = self._made[node]
+        if label.startswith(("tt.splat ", "tt.broadcast ", "arith.addi ")):
+            return [part for child in children for part in self.sum_of(child)]
+        return [node]
+
+    def address_of(self, node: Node) -> tuple[Node, list[Node]]:
+        """What an address starts from, and the offsets that are added to it."""
+        label, children = self._made[node]
+        if label.startswith(("tt.splat ", "tt.broadcast ")):
+            return self.address_of(children[0])
+        if label.startswith("address "):
+            return children[0], list(children[1:])
+        return node, []
+
+    def expanded(self, node: Node, axis: str, before: str, after: str) -> Node:
+        """A tile with an axis of length 1 more: of what is computed for each element, that of its operands."""
+        label, children = self._made[node]
+        name = label.split(" ", 1)[0]
+        if not name.startswith("arith.") and name != "tt.splat":
+            return self.node(f"expand at {axis} to {after}", node)
+        if name != "tt.splat":
+            children = tuple(self.expanded(child, axis, before, after) for child in children)
+        return self.node(label.replace(f"tensor<{before}", f"tensor<{after}"), *_in_order(label, children))
+
+    def root_of(self, node: Node) -> str:
+        """The argument that an address starts from, also where a loop moves it."""
+        label, children = self._made[node]
+        is_on_the_way = label.startswith(("address ", "tt.splat ", "tt.broadcast ", "start of loop ", "turn"))
+        if is_on_the_way:
+            return self.root_of(children[0])
+        return label.removeprefix("argument ").split(":", 1)[0]
+
     def difference(self, left: Node, right: Node) -> tuple[str, str]:
         """The operations nearest to the arguments that differ, on one path."""
         while True:
@@ -67,6 +102,18 @@ class Nodes:
             left, right = next((pair for pair in pairs if pair[0] in apart[0] and pair[1] in apart[1]), pairs[0])
 
 
+@dataclass(frozen=True)
+class Views:
+    """How a kernel with views is compared with one that computes its pointers.
+
+    Addresses are sums: it does not matter in which order offsets are added, as they fit their integers. What is
+    computed for each element may get its further axes before or after. A masked load through one of these arguments
+    that leaves its other lanes open has 0 in them, as a view has.
+    """
+
+    opened: frozenset[str] = frozenset()
+
+
 @dataclass
 class _Block:
     """What a block does: its effects in order, and what its terminator hands on."""
@@ -77,7 +124,8 @@ class _Block:
 
 
 class _Reader:
-    def __init__(self, text: str, nodes: Nodes) -> None:
+    def __init__(self, text: str, nodes: Nodes, views: Views | None = None) -> None:
+        self._views = views
         self._lines = [line for each in text.splitlines() if (line := each.strip()) and not line.startswith("#")]
         self._nodes = nodes
         self._depth = 0
@@ -156,8 +204,9 @@ class _Reader:
             return self._regions(name, text, at, environment, effects)
         children = self._uses(text, environment)
         label = _of_bits(USE.sub("%", text))
-        if (name in COMMUTE or label.startswith(SYMMETRIC)) and len(children) == 2:
-            children.sort()
+        if self._views is not None:
+            label, children = self._as_view(name, label, children, self._views)
+        children = list(_in_order(label, children))
         if name == "tt.call":
             callee = re.search(r"@([\w.$\"-]+)", text)
             assert callee is not None
@@ -166,11 +215,23 @@ class _Reader:
         is_read = READ.match(text) is not None and "isVolatile = true" not in text
         if is_read:
             children.append(self._memory)
-        made = self._nodes.node(label, *children)
+        expand = EXPAND.match(label) if self._views is not None else None
+        made = self._nodes.expanded(children[0], *expand.groups()) if expand else self._nodes.node(label, *children)
         is_pure = PURE.match(text) is not None or (name == "tt.elementwise_inline_asm" and "pure = true" in text)
         if not is_read and not is_pure and not (name == "tt.extern_elementwise" and "pure = true" in text):
             self._effect(made, effects)
         return [made], at + 1
+
+    def _as_view(self, name: str, label: str, children: list[Node], views: Views) -> tuple[str, list[Node]]:
+        """An operation up to what a view may do otherwise than pointer arithmetic."""
+        if name == "tt.addptr":
+            base, offsets = self._nodes.address_of(children[0])
+            offsets += self._nodes.sum_of(children[1])
+            return f"address {label.split(' : ')[1].rsplit(', ', 1)[0]}", [base, *sorted(offsets)]
+        if name == "tt.load" and len(children) == 2 and self._nodes.root_of(children[0]) in views.opened:
+            label, zero = _with_zero(label)
+            return label, [*children, self._nodes.node(zero)]
+        return label, children
 
     def _effect(self, made: Node, effects: list[Node]) -> None:
         effects.append(made)
@@ -293,6 +354,12 @@ class _Reader:
         return results or [made], end + 1
 
 
+def _in_order(label: str, children: Sequence[Node]) -> Sequence[Node]:
+    """Operands that commute, sorted."""
+    commutes = label.split(" ", 1)[0] in COMMUTE or label.startswith(SYMMETRIC)
+    return sorted(children) if commutes and len(children) == 2 else children
+
+
 def _of_bits(label: str) -> str:
     """A product of single bits is their conjunction, and a sum what only one of them has."""
     if not re.search(r": (tensor<[\dx]*xi1>|i1)$", label):
@@ -300,14 +367,28 @@ def _of_bits(label: str) -> str:
     return label.replace("arith.muli ", "arith.andi ").replace("arith.addi ", "arith.xori ")
 
 
-def difference(left: str, left_names: Sequence[str], right: str, right_names: Sequence[str]) -> tuple[str, str] | None:
+def _with_zero(label: str) -> tuple[str, str]:
+    """A masked load that leaves its other lanes open, with 0 in them, and the IR of that constant."""
+    kind = re.sub(r"!tt\.ptr<(\w+)>", r"\1", label.rsplit(" : ", 1)[1])
+    element = kind.removeprefix("tensor<").removesuffix(">").rsplit("x", 1)[-1]
+    value = "0.000000e+00" if element.startswith(("f", "bf")) else "false" if element == "i1" else "0"
+    text = f"dense<{value}>" if kind.startswith("tensor") else value
+    constant = "arith.constant false" if kind == "i1" else f"arith.constant {text} : {kind}"
+    return label.replace("tt.load %, %", "tt.load %, %, %", 1), constant
+
+
+def difference(
+    left: str, left_names: Sequence[str], right: str, right_names: Sequence[str], *, views: Sequence[str] | None = None
+) -> tuple[str, str] | None:
     """The first operations of two kernels that differ, or None if the kernels are equal.
 
     The names say which argument of one kernel is which of the other; both lists are in the order of the IR's arguments.
+    ``views`` are the arguments whose accesses are views in the right kernel.
     """
     nodes = Nodes()
-    one = _Reader(left, nodes).kernel(left_names)
-    other = _Reader(right, nodes).kernel(right_names)
+    opened = None if views is None else Views(frozenset(views))
+    one = _Reader(left, nodes, opened).kernel(left_names)
+    other = _Reader(right, nodes, None if views is None else Views()).kernel(right_names)
     for pair in zip(one, other, strict=False):
         if pair[0] != pair[1]:
             return nodes.difference(*pair)

@@ -86,16 +86,19 @@ def match(request: dict[str, Any]) -> dict[str, Any]:
 
 def _matched(kernel: JITFunction, call: dict[str, Any]) -> dict[str, Any]:
     order = [param.name for param in kernel.params]
-    pointers = [name for name in order if name not in call["names"]]
-    # Pointers come first, in the order of the author; the rest keeps its names.
-    originals = {**dict(zip(pointers, call["pointers"], strict=True)), **call["names"]}
-    signature = {name: argument(call["arguments"][originals[name]]) for name in order}
+    originals = call["names"]
+    more = next((name for name in order if name not in originals), None)
+    if more is not None:
+        return {"kind": "differs", "original": "no such argument", "imported": f"the argument {more}"}
+    # Triton makes a constant of a stride that is 1.
+    one = Argument("constant", value=1)
+    signature = {name: argument(call["arguments"][originals[name]]) if originals[name] else one for name in order}
     try:
         text = ttir(kernel, signature)
     except Exception as error:
         return {"kind": "uncompiled", "reason": _last_line(error)}
     names = [originals[name] for name in order if signature[name].kind != "constant"]
-    apart = difference(call["ttir"], call["runtime"], text, names)
+    apart = difference(call["ttir"], call["runtime"], text, names, views=call.get("views"))
     return {"kind": "equal"} if apart is None else {"kind": "differs", "original": apart[0], "imported": apart[1]}
 
 

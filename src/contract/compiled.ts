@@ -388,6 +388,15 @@ export interface HelperSignature {
   readonly params: readonly { readonly name: string; readonly type?: string | undefined }[];
 }
 
+/** What a parameter of the `@triton.jit` function stands for. */
+export interface KernelArgument {
+  readonly python: string;
+  /** The author's name of the tensor, size, number or constexpr. */
+  readonly name: string;
+  /** For a tensor's stride. */
+  readonly axis?: number;
+}
+
 /** An estimate of what all programs of a launch do. */
 export interface Work {
   /** Operations, each on a whole tile. */
@@ -419,6 +428,8 @@ export interface CompiledKernel {
   readonly parts?: readonly CompiledKernel[];
   /** The IR as text. */
   readonly ir: string;
+  /** What its `@triton.jit` function may take; absent for an operator, whose parts have them. */
+  readonly kernelArguments?: readonly KernelArgument[];
   /** Its helper functions; absent for an operator, whose parts have them. */
   readonly helpers?: readonly HelperSignature[];
   readonly warnings: readonly Diagnostic[];

@@ -31,7 +31,6 @@ const masked: Adaptation = ({ options }) => {
   if (!mask) return;
   if (mask.value.kind === "truth" && mask.value.value) {
     delete options["mask"];
-    delete options["other"];
     return;
   }
   const element = elementOf(mask.from);
@@ -58,10 +57,12 @@ const written: Adaptation = ({ operands }, node, context) => {
   for (const [i, value] of values.entries()) if (value) operands[i + 1] = stored(value, address, context);
 };
 
-/** What a masked lane holds has the dtype that the pointer has. */
+/** What a masked lane holds has the dtype that the pointer has. A view has a mask of its own, and 0 behind it. */
 const besides: Adaptation = ({ options, operands }, node, context) => {
-  if (!options["mask"]) delete options["other"];
   const [address] = operands;
+  const other = options["other"]?.value;
+  const isView = address?.from?.kind === "View";
+  if (isView ? other?.kind === "number" && Number(other.value) === 0 : !options["mask"]) delete options["other"];
   if (address && options["other"]) options["other"] = stored(options["other"], address, context);
 };
 

@@ -13,6 +13,8 @@ export interface KernelContext {
   dtype(element: string): string;
   /** The element type of what calls pass for a parameter of the kernel. */
   elementOf(parameter: string): string | undefined;
+  /** The tensor that a pointer parameter became. */
+  tensor(parameter: string): string;
   /** Says what a person must look at. */
   todo(text: string, line: number): void;
   /** The name of the helper function of this number, written for these arguments, and the arguments of the call. */

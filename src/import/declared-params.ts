@@ -3,11 +3,13 @@ import { LAUNCH_NAMES } from "../codegen/names/launch-names.js";
 import { authorName } from "./author-name.js";
 import type { FunctionScope } from "./function-scope.js";
 import { callback, type HostNames } from "./host-text.js";
+import type { LiftedAxis, LiftedTensor } from "./lift/lifted-tensors.js";
 import { reads, writes } from "./liveness.js";
+import { hasNoneTest } from "./none-tests.js";
 import type { GivenArgument, KernelTree, ParameterTree } from "./tree.js";
-import { dtypeName, elementText, knownValue, NONE, NotImported, type Value } from "./value.js";
+import { dtypeName, elementText, knownValue, NONE, NotImported, traced, type Value } from "./value.js";
 
-type Kind = "pointer" | "scalar" | "size" | "int" | "bool" | "float" | "string" | "dtype";
+type Kind = "pointer" | "tensor" | "scalar" | "size" | "int" | "bool" | "float" | "string" | "dtype";
 
 export interface DeclaredParam {
   readonly python: string;
@@ -16,8 +18,8 @@ export interface DeclaredParam {
   /** What the body calls it. */
   readonly local: string;
   readonly kind: Kind;
-  /** Its declaration. */
-  readonly text: string;
+  /** Its declaration; undefined for a size, which the tensors that have it declare. */
+  readonly text: string | undefined;
   readonly isInteger: boolean;
   /** A constant's value in the first call, unless a launch computes it. */
   readonly value?: string;
@@ -35,10 +37,12 @@ export interface Declaring {
   isFixed(name: string, isDType: boolean): boolean;
   /** No constant is computed at the launch. */
   readonly pinned: boolean;
+  /** Tensors that pointers become. */
+  readonly tensors: readonly LiftedTensor[];
   dtype(element: string): string;
   /** The dtype variable that a constant binds. */
   bound(name: string): string | undefined;
-  imports(name: "pointer" | "scalar" | "constexpr"): void;
+  imports(name: "pointer" | "tensor" | "scalar" | "constexpr"): void;
   todo(text: string, line: number): void;
 }
 
@@ -56,6 +60,7 @@ export interface Declarations {
 export function declaredParams(declaring: Declaring): Declarations {
   const { tree, scope } = declaring;
   const kernel = tree.functions[0]!;
+  const { sizes, strides } = roles(declaring.tensors);
   const compared = new Set(kernel.params.map(({ name }) => name).filter((name) => hasNoneTest(kernel.body, name)));
   const fixed: string[] = [];
   const optional = new Set<string>();
@@ -73,7 +78,8 @@ export function declaredParams(declaring: Declaring): Declarations {
       return [];
     }
     const isOptional = present.length < given.length || (first.kind === "pointer" && compared.has(param.name));
-    const described = describe(param, first, present, isOptional, declaring);
+    if (strides.has(param.name) && !sizes.has(param.name)) return [];
+    const described = sizes.has(param.name) ? SIZE : describe(param, first, present, isOptional, declaring);
     if (!described) {
       fixed.push(param.name);
       scope.bind(param.name, known ?? NONE);
@@ -81,19 +87,65 @@ export function declaredParams(declaring: Declaring): Declarations {
       return [];
     }
     const { name, local } = parameterNames(param.name, first.kind === "pointer", declaring);
+    if (described.kind === "tensor") {
+      scope.bind(param.name, { kind: "traced", text: `${local}.ptr`, of: "pointer" });
+      return [{ python: param.name, name, local, ...described, others: [] }];
+    }
     if (isOptional && first.kind === "pointer") optional.add(local);
     scope.bind(param.name, isDType ? { kind: "dtype", text: local } : handle(local, first));
     const values = [...new Set(present.flatMap(valueText))];
     return [{ python: param.name, name, local, ...described, others: values.slice(1) }];
   });
+  const nameOf = (python: string): string => drafts.find((draft) => draft.python === python)?.name ?? python;
+  for (const [python, { tensor, axis }] of strides)
+    if (!sizes.has(python))
+      scope.bind(python, traced(`${drafts.find((each) => each.python === tensor)!.local}.stride(${axis})`));
   const names: HostNames = (python) => {
     const draft = drafts.find((each) => each.python === python);
-    if (draft) return draft.kind === "pointer" ? undefined : { name: draft.name };
+    if (draft) return draft.kind === "pointer" || draft.kind === "tensor" ? undefined : { name: draft.name };
     const value = constants.get(python);
     if (value?.kind === "number") return { value: Number(value.value) };
     return value?.kind === "truth" ? { value: value.value } : undefined;
   };
-  return { params: drafts.map((draft) => completed(draft, declaring, names)), fixed, optional, names };
+  const params = drafts.map((draft) => {
+    const tensor = declaring.tensors.find(({ param }) => param === draft.python);
+    const text = tensor ? tensorText(tensor, draft.text!, nameOf) : draft.text;
+    return completed({ ...draft, text }, declaring, names);
+  });
+  return { params, fixed, optional, names };
+}
+
+/** The shapes of tensors declare it. */
+const SIZE: Described = { kind: "scalar", text: undefined, isInteger: true };
+
+interface Roles {
+  readonly sizes: ReadonlySet<string>;
+  /** The first tensor that has it, and the axis. */
+  readonly strides: ReadonlyMap<string, { readonly tensor: string; readonly axis: number }>;
+}
+
+/** What parameters are to the tensors. */
+function roles(tensors: readonly LiftedTensor[]): Roles {
+  const axes = tensors.flatMap(({ param, axes }) => axes.map((each, axis) => ({ ...each, tensor: param, axis })));
+  return {
+    sizes: new Set(axes.flatMap(({ size, isNew }) => (isNew ? [] : [size]))),
+    strides: new Map(
+      axes
+        .toReversed()
+        .flatMap(({ stride, tensor, axis }) => (stride === undefined ? [] : [[stride, { tensor, axis }]])),
+    ),
+  };
+}
+
+/** `tensor.out(tl.float16, ["M", "N"])` */
+function tensorText(
+  { axes, isContiguous, role }: LiftedTensor,
+  dtype: string,
+  nameOf: (python: string) => string,
+): string {
+  const dim = ({ size, isNew }: LiftedAxis): string => JSON.stringify(isNew ? size : nameOf(size));
+  const options = isContiguous ? ", { contiguous: true }" : "";
+  return `tensor${role === "in" ? "" : `.${role}`}(${dtype}, [${axes.map(dim).join(", ")}]${options})`;
 }
 
 type Described = Pick<DeclaredParam, "kind" | "text" | "isInteger" | "value">;
@@ -138,8 +190,13 @@ function describe(
   first: GivenArgument,
   all: readonly GivenArgument[],
   isOptional: boolean,
-  { tree, dtype, bound, imports, todo }: Declaring,
+  { tree, tensors, dtype, bound, imports, todo }: Declaring,
 ): Described | undefined {
+  if (first.kind === "pointer" && tensors.some((tensor) => tensor.param === param.name)) {
+    imports("tensor");
+    const element = elementText(all.flatMap((each) => (each.kind === "pointer" ? [dtypeName(each.dtype)] : [])));
+    return { kind: "tensor", text: dtype(element), isInteger: false };
+  }
   if (first.kind !== "constant") {
     imports(first.kind);
     const optional = isOptional && first.kind === "pointer" ? ".optional()" : "";
@@ -191,21 +248,6 @@ const stringOf = (given: GivenArgument): readonly string[] =>
   given.kind === "constant" && given.value.what === "constant" && typeof given.value.value === "string"
     ? [given.value.value]
     : [];
-
-/** Whether a function asks if a parameter is None. */
-function hasNoneTest(body: unknown, name: string): boolean {
-  if (typeof body !== "object" || body === null) return false;
-  if (Array.isArray(body)) return body.some((each) => hasNoneTest(each, name));
-  const node = body as Readonly<Record<string, unknown>>;
-  if (node["kind"] === "Compare") {
-    const { left, comparators } = node as {
-      left: { kind: string; id?: string };
-      comparators: readonly { kind: string; of?: string }[];
-    };
-    if (left.kind === "Name" && left.id === name && comparators.some(({ of }) => of === "NoneType")) return true;
-  }
-  return Object.entries(node).some(([key, value]) => key !== "types" && key !== "bound" && hasNoneTest(value, name));
-}
 
 /** The strings that a parameter is compared with. */
 function stringsIn(body: unknown, name: string): readonly string[] {

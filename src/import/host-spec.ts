@@ -24,14 +24,17 @@ export function hostLines(params: readonly DeclaredParam[], tree: KernelTree, na
         : [];
     }),
     ...unspecialised(params, tuning),
-    todo(`tensors in place of pointers; then a reference, ({ ${argumentsOf(params)} }, torch) => …`),
+    todo(
+      `${params.some(({ kind }) => kind === "pointer") ? "tensors in place of pointers; then " : ""}a reference, ({ ${argumentsOf(params)} }, torch) => …`,
+    ),
     ...(launch?.place === undefined ? [] : [`// Noted at ${launch.place}.`]),
   ];
 }
 
 /** What a reference takes. */
 const argumentsOf = (params: readonly DeclaredParam[]): string =>
-  params.flatMap(({ name, kind }) => (kind === "pointer" || kind === "scalar" ? [name] : [])).join(", ");
+  params.flatMap(({ name, kind, text }) => (text !== undefined && TAKEN.has(kind) ? [name] : [])).join(", ");
+const TAKEN: ReadonlySet<string> = new Set(["pointer", "tensor", "scalar"]);
 
 function gridLines({ launch }: KernelTree, names: HostNames): readonly string[] {
   const text = launch?.grid && callback(launch.grid, names, (each) => `[${each.join(", ")}]`);

@@ -8,6 +8,7 @@ import { type DeclaredParam, declaredParams } from "./declared-params.js";
 import { FunctionScope } from "./function-scope.js";
 import { hostLines } from "./host-spec.js";
 import type { HostNames } from "./host-text.js";
+import type { LiftedTensor } from "./lift/lifted-tensors.js";
 import { reads } from "./liveness.js";
 import { statements } from "./translate-statements.js";
 import type { FunctionTree, KernelTree, Known, ParameterTree } from "./tree.js";
@@ -45,6 +46,8 @@ export interface TextOptions {
   readonly tails?: boolean;
   /** The types of helper functions' parameters, which only a build knows; `any` without them. */
   readonly helpers?: HelperTypes;
+  /** Tensors in place of pointers, of which the tree has views. */
+  readonly tensors?: readonly LiftedTensor[];
 }
 
 /** Types by the names of parameters, by the names of helper functions. */
@@ -72,6 +75,8 @@ class KernelWriter implements KernelContext {
   readonly #helpers = new Map<string, { readonly name: string; text: string }>();
   readonly #order: string[] = [];
   readonly #taken = new Set<string>();
+  /** What the body calls parameters, by their Python names. */
+  #locals: ReadonlyMap<string, string> = new Map();
   /** Dtype variables by their element types. */
   readonly #variables: ReadonlyMap<string, DTypeVariable>;
 
@@ -99,6 +104,10 @@ class KernelWriter implements KernelContext {
     return dtypes.length > 0 ? elementText(dtypes) : undefined;
   }
 
+  tensor(parameter: string): string {
+    return this.#locals.get(parameter)!;
+  }
+
   todo(text: string, line: number): void {
     const at = this.#kernel.line + line - 1;
     if (!this.#todos.some((todo) => todo.text === text && todo.line === at)) this.#todos.push({ text, line: at });
@@ -114,7 +123,7 @@ class KernelWriter implements KernelContext {
     throw new NotImported(`a value that is ${element.split(" ").join(" or ")}, as no pointer is`);
   }
 
-  imports(name: "libdevice" | "pointer" | "scalar" | "constexpr"): void {
+  imports(name: "libdevice" | "pointer" | "tensor" | "scalar" | "constexpr"): void {
     this.#imports.add(name);
   }
 
@@ -126,20 +135,24 @@ class KernelWriter implements KernelContext {
     const variable = authorName(plain);
     this.#taken.add(variable);
     const scope = new FunctionScope(this.#kernel, true, this.#taken);
-    const { specialise, fixedDTypes, pinned } = this.#options;
+    const { specialise, fixedDTypes, pinned, tensors } = this.#options;
     const { params, fixed, optional, names } = declaredParams({
       tree: this.#tree,
       scope,
       isFixed: (name, isDType) => specialise?.has(name) === true || (isDType && fixedDTypes === true),
       pinned: pinned === true,
+      tensors: tensors ?? [],
       dtype: (element) => this.dtype(element),
       bound: (python) => [...this.#variables.values()].find(({ binder }) => binder === python)?.name,
       imports: (name) => this.imports(name),
       todo: (text, line) => this.todo(text, line),
     });
     this.optional = optional;
+    this.#locals = new Map(params.map(({ python, local }) => [python, local]));
     this.#body(scope);
     const kept = params.filter((param) => isNeeded(param, scope));
+    // A size that the body does not use is no argument of it.
+    const used = kept.filter(({ text, local }) => text !== undefined || isNamed(local, scope));
     const left = new Set(params.filter((param) => !kept.includes(param)).map(({ python }) => python));
     const asked = reads({ body: this.#kernel.body });
     const known: HostNames = (python) => (left.has(python) ? undefined : names(python));
@@ -156,10 +169,11 @@ class KernelWriter implements KernelContext {
       `export const ${variable} = kernel("${kernelName}", {`,
       ...(doc === undefined ? [] : [`doc: ${JSON.stringify(doc)},`]),
       `params: {`,
-      ...kept.map((param) => `${param.name}: ${param.text},`),
+      ...kept.flatMap((param) => (param.text === undefined ? [] : [`${param.name}: ${param.text},`])),
       `},`,
       ...hostLines(kept, this.#tree, known),
-      `}, ({ ${kept.map(({ name: own, local }) => (own === local ? own : `${own}: ${local}`)).join(", ")} }) => {`,
+      ...sameStrides(tensors ?? [], (python) => kept.find((param) => param.python === python)?.name ?? python),
+      `}, ({ ${used.map(({ name: own, local }) => (own === local ? own : `${own}: ${local}`)).join(", ")} }) => {`,
       ...scope.lines,
       `});`,
     ];
@@ -246,9 +260,22 @@ const byName = (one: string, other: string): number => {
 };
 
 /** TileScript takes a flag that nothing uses for one that JavaScript decided. */
-const isNeeded = ({ local, kind }: DeclaredParam, { lines }: FunctionScope): boolean =>
-  (kind !== "bool" && kind !== "string") ||
+const isNeeded = ({ local, kind }: DeclaredParam, scope: FunctionScope): boolean =>
+  (kind !== "bool" && kind !== "string") || isNamed(local, scope);
+
+const isNamed = (local: string, { lines }: FunctionScope): boolean =>
   lines.some((line) => !line.startsWith("//") && new RegExp(`\\b${local}\\b`).test(line));
+
+/** Tensors that have one set of strides in the original. */
+function sameStrides(tensors: readonly LiftedTensor[], nameOf: (python: string) => string): readonly string[] {
+  const groups = new Map<string, string[]>();
+  for (const { param, axes, isContiguous } of tensors) {
+    const key = axes.map(({ stride }) => stride ?? "").join();
+    if (!isContiguous) groups.set(key, [...(groups.get(key) ?? []), JSON.stringify(nameOf(param))]);
+  }
+  const lists = [...groups.values()].filter(({ length }) => length > 1).map((names) => `[${names.join(", ")}]`);
+  return lists.length > 0 ? [`sameStrides: [${lists.join(", ")}],`] : [];
+}
 
 const isTraced = (value: Value): boolean =>
   value.kind === "traced" || (value.kind === "list" && value.items.some(isTraced));

@@ -4,6 +4,7 @@ import { snakeCase } from "../codegen/names/names.js";
 import { table } from "../ops/table.js";
 import { adapted } from "./adaptations.js";
 import type { Context } from "./context.js";
+import { childrenOf } from "./liveness.js";
 import type { Call, Expression } from "./tree.js";
 import { traced, type Value } from "./value.js";
 
@@ -37,8 +38,14 @@ const ALIASES: Readonly<Record<string, string>> = {
   "tl.math.min": "tl.minimum",
 };
 
-/** Whether a call of Triton's function of this name only computes. */
-export const isPureCall = (name: string): boolean => ops.get(ALIASES[name] ?? name)?.effect === "pure";
+/** Whether an expression has no effect, and reads no memory. */
+export function onlyComputes(node: object): boolean {
+  const called = "kind" in node && node.kind === "Call" ? (node as Call) : undefined;
+  if (called && (called.callee?.what !== "function" || !isPureCall(called.callee.name))) return false;
+  return childrenOf(node).every(onlyComputes);
+}
+
+const isPureCall = (name: string): boolean => ops.get(ALIASES[name] ?? name)?.effect === "pure";
 
 const camelCase = (name: string): string => name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 

@@ -3,7 +3,7 @@ import { call } from "./translate-calls.js";
 import type { Context } from "./context.js";
 import { usesAbsent } from "./absent.js";
 import { binary, both, compare, either, hasMethods, negated } from "./operators.js";
-import type { Attribute, Comparison, Expression, Subscript } from "./tree.js";
+import type { Attribute, Comparison, Expression, Subscript, View } from "./tree.js";
 import {
   cast,
   constant,
@@ -65,11 +65,21 @@ export function expression(node: Expression, context: Context): Value {
       return subscript(node, context);
     case "Call":
       return call(node, context);
+    case "View":
+      return view(node, context);
     case "JoinedStr":
       return string("");
     default:
       return scope.refuse(`${node.kind} is not translated`, node);
   }
+}
+
+function view({ tensor, indices }: View, context: Context): Value {
+  const texts = indices.map(({ index, isClaimed }) => {
+    const { text } = expression(index, context);
+    return isClaimed ? `tl.inBounds(${text})` : text;
+  });
+  return traced(`${context.kernel.tensor(tensor)}.at(${texts.join(", ")})`);
 }
 
 function comparisons(node: Comparison, context: Context): Value {

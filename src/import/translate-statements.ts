@@ -2,11 +2,11 @@
 import { branch } from "./translate-branches.js";
 import type { Context } from "./context.js";
 import { condition, expression } from "./translate-expressions.js";
-import { childrenOf, isChanged, liveBefore } from "./liveness.js";
-import { isPureCall } from "./op-calls.js";
+import { isChanged, liveBefore } from "./liveness.js";
+import { onlyComputes } from "./op-calls.js";
 import { forLoop, whileLoop } from "./translate-loops.js";
 import { binary } from "./operators.js";
-import type { Augmented, Call, Expression, Statement } from "./tree.js";
+import type { Augmented, Expression, Statement } from "./tree.js";
 import { cast, constantKind, isKnown, list, NotImported, traced, type Value } from "./value.js";
 
 type Names = ReadonlySet<string>;
@@ -131,13 +131,6 @@ function assign(
   const value = expression(from, context);
   if (value.kind === "list") unpackList(names, value.items, from, rest, after, context);
   else unpack(names, value, rest, after, context);
-}
-
-/** Whether an expression has no effect. */
-function onlyComputes(node: object): boolean {
-  const called = "kind" in node && node.kind === "Call" ? (node as Call) : undefined;
-  if (called && (called.callee?.what !== "function" || !isPureCall(called.callee.name))) return false;
-  return childrenOf(node).every(onlyComputes);
 }
 
 /** `a, b = b, a`: everything is read before anything is written. */

@@ -62,8 +62,18 @@ export type Binary = Typed & {
   readonly right: Expression;
 };
 
+/** A view of a tensor, in place of a pointer that the Python computes. */
+export type View = Typed & {
+  readonly kind: "View";
+  /** The kernel's parameter. */
+  readonly tensor: string;
+  /** An index that no mask bounds is claimed to be in bounds. */
+  readonly indices: readonly { readonly index: Expression; readonly isClaimed: boolean }[];
+};
+
 export type Expression =
   | Name
+  | View
   | Call
   | Comparison
   | Sequence

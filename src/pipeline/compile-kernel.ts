@@ -2,7 +2,7 @@
 import { compileOperator } from "./compile-operator.js";
 import { fixedTileDims } from "../analysis/tile-sizes.js";
 import { emitModule } from "../codegen/module/module.js";
-import { shapesOf, signatureOf } from "../codegen/module/signature.js";
+import { kernelArguments, shapesOf, signatureOf } from "../codegen/module/signature.js";
 import { sourceMap } from "../codegen/module/module-map.js";
 import type { Certificate, CompiledKernel, Config, EmitOptions, Emitted } from "../contract/compiled.js";
 import { definitionOf } from "../dsl/definition.js";
@@ -62,6 +62,7 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     file,
     emit,
     ir: printIR(ir),
+    kernelArguments: kernelArguments(lowered),
     helpers: helpersOf(ir),
     warnings: [...seen, ...specialised.warnings()],
     reference: ir.reference?.kind ?? "none",

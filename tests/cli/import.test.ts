@@ -69,6 +69,18 @@ it("should write an equal kernel, and nothing elsewhere", async () => {
   expect(await left()).toEqual([]);
 });
 
+it("should write views with --lift, and say what stays as it is", async () => {
+  const python = `${SCALE}    tl.store(y_ptr + offs, x, mask=offs <= n)\n`;
+  const ran = await run("lifted.py", python, "--types", TYPES, "--lift");
+  expect(ran.code).toBe(0);
+  expect(ran.out).toContain("const x = tl.load(xPtr.at(offs));");
+  const line = python.split("\n").findIndex((each) => each.includes("offs <= n")) + 1;
+  expect(ran.err).toBe(
+    `scale_kernel: equal\n  2 of 3 accesses are views\n` +
+      `  ${ran.file}:${line}: the store to y_ptr stays as it is: a part of its mask bounds no index of it by a size\n`,
+  );
+});
+
 it("should report as JSON, and fail if a kernel is not imported", async () => {
   const python = `${SCALE}
 @triton.jit

@@ -129,6 +129,67 @@ class DataflowTest(unittest.TestCase):
         found = compared(KERNEL.replace("arith.subi %i, %j", "arith.addi %i, %j"))
         self.assertEqual(found, ("arith.subi %, % : i32", "arith.addi %, % : i32"))
 
+    def test_addresses_of_views_are_sums(self) -> None:
+        """``x + row * n + cols`` in one order or another, and masks before or after an axis is added."""
+        head = """
+module {
+  tt.func public @k(%x: !tt.ptr<f32>, %row: i32, %n: i32) {
+    %cols = tt.make_range {end = 16 : i32, start = 0 : i32} : tensor<16xi32>
+    %ns = tt.splat %n : i32 -> tensor<16xi32>
+"""
+        tail = "    tt.return\n  }\n}\n"
+        names = ["x", "row", "n"]
+        stepwise = """
+    %at = tt.addptr %x, %row : !tt.ptr<f32>, i32
+    %p = tt.splat %at : !tt.ptr<f32> -> tensor<16x!tt.ptr<f32>>
+    %q = tt.addptr %p, %cols : tensor<16x!tt.ptr<f32>>, tensor<16xi32>
+"""
+        summed = """
+    %rows = tt.splat %row : i32 -> tensor<16xi32>
+    %at = arith.addi %rows, %cols : tensor<16xi32>
+    %p = tt.splat %x : !tt.ptr<f32> -> tensor<16x!tt.ptr<f32>>
+    %q = tt.addptr %p, %at : tensor<16x!tt.ptr<f32>>, tensor<16xi32>
+"""
+        mask = "    %m = arith.cmpi slt, %cols, %ns : tensor<16xi32>\n"
+        stored = "    %v = tt.load %q, %m : tensor<16x!tt.ptr<f32>>\n    tt.store %q, %v : tensor<16x!tt.ptr<f32>>\n"
+        one, other = (head + mask + each + stored + tail for each in (stepwise, summed))
+        self.assertIsNotNone(difference(one, names, other, names))
+        self.assertIsNone(difference(one, names, other, names, views=[]))
+        for wrong in (other.replace("%rows, %cols", "%rows, %rows"), other.replace("%rows, %cols", "%cols, %ns")):
+            self.assertIsNotNone(difference(one, names, wrong, names, views=[]))
+
+        zero = "    %zero = arith.constant dense<0.000000e+00> : tensor<16xf32>\n"
+        filled = other.replace(mask, mask + zero).replace("tt.load %q, %m", "tt.load %q, %m, %zero")
+        self.assertIsNone(difference(one, names, filled, names, views=["x"]))
+        for views, text in (([], filled), (["n"], filled), (["x"], filled.replace("0.000000e+00", "1.000000e+00"))):
+            self.assertIsNotNone(difference(one, names, text, names, views=views))
+        # What the original leaves open may be 0, and nothing else the other way round.
+        self.assertIsNotNone(difference(filled, names, one, names, views=["x"]))
+
+    def test_axes_of_what_is_computed_for_each_element(self) -> None:
+        head = """
+module {
+  tt.func public @k(%x: !tt.ptr<f32>, %n: i32) {
+    %cols = tt.make_range {end = 16 : i32, start = 0 : i32} : tensor<16xi32>
+"""
+        before = """
+    %c = tt.expand_dims %cols {axis = 1 : i32} : tensor<16xi32> -> tensor<16x1xi32>
+    %ns = tt.splat %n : i32 -> tensor<16x1xi32>
+    %m = arith.cmpi slt, %c, %ns : tensor<16x1xi32>
+"""
+        after = """
+    %ns = tt.splat %n : i32 -> tensor<16xi32>
+    %c = arith.cmpi slt, %cols, %ns : tensor<16xi32>
+    %m = tt.expand_dims %c {axis = 1 : i32} : tensor<16xi1> -> tensor<16x1xi1>
+"""
+        tail = '    tt.assert %m, "" : tensor<16x1xi1>\n    tt.return\n  }\n}\n'
+        one, other = (head + each + tail for each in (before, after))
+        names = ["x", "n"]
+        self.assertIsNotNone(difference(one, names, other, names))
+        self.assertIsNone(difference(one, names, other, names, views=[]))
+        for wrong in (other.replace("slt", "sle"), other.replace("axis = 1", "axis = 0").replace("16x1", "1x16")):
+            self.assertIsNotNone(difference(one, names, wrong, names, views=[]))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,6 +1,7 @@
 /** What the runtime needs to know about a lowered kernel to make inputs, call it and check it; plain data. */
 import type {
   ConstexprSignature,
+  KernelArgument,
   PointerSignature,
   RangeSignature,
   ScalarSignature,
@@ -60,6 +61,19 @@ export function signatureOf(ir: KernelIR): Signature {
     arithmetic: arithmeticOf(ir),
     ...atomicsOf(ir),
   };
+}
+
+/** What the parameters of the jit function are; which of them it has depends on its body. */
+export function kernelArguments(ir: KernelIR): readonly KernelArgument[] {
+  const names = kernelNames(ir);
+  return ir.params.flatMap((param): readonly KernelArgument[] => {
+    const { name } = param;
+    if (param.kind !== "tensor") return [{ python: names.parameters.get(param.value)!, name }];
+    const strides = names.strides
+      .get(name)!
+      .flatMap((python, axis) => (python === undefined ? [] : [{ python, name, axis }]));
+    return [{ python: names.parameters.get(param.pointer)!, name }, ...strides];
+  });
 }
 
 function tensorSignatures(ir: KernelIR, names: KernelNames): readonly TensorSignature[] {

@@ -20,6 +20,7 @@ interface ImportOptions extends JsonOptions {
   readonly call?: string;
   readonly kernel?: string;
   readonly specialise?: true | readonly string[];
+  readonly lift?: true;
   readonly out?: string;
   readonly python?: string;
   /** Seconds. */
@@ -44,6 +45,7 @@ export const importTriton: PlainCommand<ImportOptions> = {
       "--specialise [names...]",
       "fix these constants to what the first call gives them; without names, decide every condition that Triton knows",
     ),
+    new Option("--lift", "write pointer arithmetic as views of tensors, wherever Triton's IR stays equal"),
     new Option("-o, --out <folder>", "where to write a kernel file for each kernel (default: standard output)"),
     new Option(
       "--deadline <seconds>",
@@ -54,7 +56,7 @@ export const importTriton: PlainCommand<ImportOptions> = {
     options.python,
     options.json,
   ],
-  async run(file = "", { types, call, kernel, specialise, out, python, json, deadline }, streams, language) {
+  async run(file = "", { types, call, kernel, specialise, lift, out, python, json, deadline }, streams, language) {
     if ((types === undefined) === (call === undefined))
       throw new UsageError(
         "give --call with a script that launches the kernels, or --types with what a call passes, such as x:*fp16,n:i32,BLOCK=64",
@@ -90,6 +92,7 @@ export const importTriton: PlainCommand<ImportOptions> = {
           scratch,
           language,
           deadlineMs: deadline * 1000,
+          ...(lift && { lift }),
           ...(specialise && { specialise: new Set(specialise === true ? [] : specialise) }),
         });
         const path = out === undefined || imported.text === undefined ? undefined : join(out, `${read.name}.ts`);

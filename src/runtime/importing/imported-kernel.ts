@@ -2,6 +2,8 @@
 import type { CompiledKernel } from "../../contract/compiled.js";
 import { helperTypes } from "../../import/helper-types.js";
 import { kernelText, type KernelText, type TextOptions, type Todo } from "../../import/kernel-text.js";
+import { type Lifted, lifted, type LiftedAccess } from "../../import/lift/lift.js";
+import type { LiftedTensor } from "../../import/lift/lifted-tensors.js";
 import { forCalls, type GivenArgument, type KernelTree } from "../../import/tree.js";
 import { NotImported } from "../../import/value.js";
 import { openWorkspace } from "../devices/workspace.js";
@@ -20,6 +22,8 @@ export type ImportedKernel = ImportOutcome & {
   readonly calls?: { readonly compared: number; readonly noted: number };
   /** What it emits, where it could be built. */
   readonly built?: CompiledKernel;
+  /** What became of its accesses, where views were asked for; lines are those of the Python file. */
+  readonly accesses?: readonly LiftedAccess[];
 };
 
 export interface ImportTools {
@@ -31,6 +35,8 @@ export interface ImportTools {
   readonly deadlineMs: number;
   /** Constants to fix; with none of them named, every condition that Triton knows is decided. */
   readonly specialise?: ReadonlySet<string>;
+  /** Accesses become views where the IR stays equal. */
+  readonly lift?: boolean;
 }
 
 export async function importKernel(read: ReadKernel, tools: ImportTools): Promise<ImportedKernel> {
@@ -44,9 +50,51 @@ export async function importKernel(read: ReadKernel, tools: ImportTools): Promis
   for (const [served, way] of waysOf(calls, read, options)) {
     const next = await attempt(only(read, served, way), tools, way, tried);
     imported = next === "tried" ? imported : { ...next, ...share(served, read) };
-    if (imported && isEqual(imported)) break;
+    if (!imported || !isEqual(imported)) continue;
+    return tools.lift
+      ? { ...(await withViews(imported, only(read, served, way), tools, way)), ...share(served, read) }
+      : imported;
   }
   return imported!;
+}
+
+/** The kernel with views where the IR stays equal: of all pointers, or of one after another. */
+async function withViews(
+  plain: ImportedKernel,
+  read: Read,
+  tools: ImportTools,
+  way: TextOptions,
+): Promise<ImportedKernel> {
+  const tree = treeOf(read);
+  const { tensors, accesses } = lifted(tree);
+  const refused = new Map<string, string>();
+  const attemptWith = (params: readonly string[]): Promise<ImportedKernel | "tried"> =>
+    attempt(read, tools, way, new Set(), lifted(tree, new Set(params)));
+  const wanted = tensors.map(({ param }) => param);
+  let best = plain;
+  let kept: readonly string[] = [];
+  for (const params of [wanted, ...(wanted.length > 1 ? wanted.map((param) => [param]) : [])]) {
+    if (params.length === 0) break;
+    const next = await attemptWith([...kept, ...params]);
+    if (next !== "tried" && isEqual(next)) [best, kept] = [next, [...kept, ...params]];
+    else for (const param of params) refused.set(param, next === "tried" ? "" : whyNot(next));
+    if (kept.length === wanted.length) break;
+  }
+  const isKept = ({ param }: LiftedAccess): boolean => param !== undefined && kept.includes(param);
+  const left = accesses.filter((access) => !isKept(access));
+  const found = [
+    ...lifted(tree, new Set(kept)).accesses.filter(isKept),
+    ...left.map((access) => ({ ...access, why: access.why ?? refused.get(access.param ?? "") })),
+  ];
+  const first = read.functions[0]!.line - 1;
+  const placed = found.map((access) => ({ ...access, line: access.line + first }));
+  return { ...best, accesses: placed.toSorted((a, b) => a.line - b.line) };
+}
+
+/** Why a kernel is not equal. */
+function whyNot(result: ImportedKernel): string {
+  if (result.status === "differs") return `Triton's IR has ${result.imported} in place of ${result.original}`;
+  return result.status === "not imported" ? result.reason : "";
 }
 
 /** The ways to write a kernel, the plainest first, each with the calls that it serves. */
@@ -118,13 +166,14 @@ async function attempt(
   tools: ImportTools,
   options: TextOptions,
   tried: Set<string>,
+  lift?: Lifted,
 ): Promise<ImportedKernel | "tried"> {
-  const { name: kernel, line, functions, calls, tuning, launch } = read;
-  const signatures = calls.map((call) => call.arguments);
-  const tree: KernelTree = { functions, signatures, tuning, ...(launch && { launch }) };
+  const { name: kernel, line, calls } = read;
+  const tree = lift?.tree ?? treeOf(read);
+  const tensors = lift?.tensors ?? [];
   let written: KernelText;
   try {
-    written = await kernelText(tree, options);
+    written = await kernelText(tree, { ...options, tensors });
   } catch (error) {
     if (!(error instanceof NotImported)) throw error;
     return { kernel, status: "not imported", reason: error.message, line: error.line ?? line };
@@ -136,9 +185,9 @@ async function attempt(
   const plain = await build(written.text, written.name, tools);
   if (typeof plain === "string")
     return { kernel, text: written.text, todos, status: "not imported", reason: plain, line };
-  const { text, built } = await withTypes({ text: written.text, built: plain }, tree, options, tools);
+  const { text, built } = await withTypes({ text: written.text, built: plain }, tree, { ...options, tensors }, tools);
   const made = { kernel, text, todos, built };
-  const match = await compare(read, built, parameters, tools);
+  const match = await compare(read, built, { parameters, tensors }, tools);
   switch (match.kind) {
     case "equal":
       return fixed.length > 0 || options.decides
@@ -185,29 +234,51 @@ async function build(text: string, name: string, { scratch, language }: ImportTo
   }
 }
 
+function treeOf({ functions, calls, tuning, launch }: Read): KernelTree {
+  return { functions, signatures: calls.map((call) => call.arguments), tuning, ...(launch && { launch }) };
+}
+
+interface Names {
+  /** The kernel's parameters by those of the Python. */
+  readonly parameters: Readonly<Record<string, string>>;
+  readonly tensors: readonly LiftedTensor[];
+}
+
+/** The original's parameter for each one of the emitted kernel; null for a stride that is 1. */
+function originalsOf(kernel: CompiledKernel, { parameters, tensors }: Names): Readonly<Record<string, string | null>> {
+  const originals = new Map(Object.entries(parameters).map(([python, name]) => [name, python]));
+  const found = (kernel.kernelArguments ?? []).flatMap(
+    ({ python, name, axis }): readonly (readonly [string, string | null])[] => {
+      const original = originals.get(name);
+      if (original === undefined) return [];
+      const stride =
+        axis === undefined ? original : tensors.find(({ param }) => param === original)?.axes[axis]?.stride;
+      return [[python, stride ?? null]];
+    },
+  );
+  return Object.fromEntries(found);
+}
+
 /** The first call whose IR is not the original's, or that all are equal. */
 async function compare(
   read: Read,
   kernel: CompiledKernel,
-  parameters: Readonly<Record<string, string>>,
+  names: Names,
   { worker, deadlineMs }: ImportTools,
 ): Promise<CallMatch> {
-  const originals = new Map(Object.entries(parameters).map(([python, name]) => [name, python]));
-  const { pointers, scalars, constexprs, jit } = kernel.signature;
-  const names = Object.fromEntries([...scalars, ...constexprs].map((each) => [each.python, originals.get(each.name)!]));
   const workspace = await openWorkspace(kernel);
   try {
     const reply = await worker.request(
       {
         type: "match",
         module: workspace.module,
-        jit,
+        jit: kernel.signature.jit,
         calls: read.calls.map((call) => ({
           arguments: call.arguments,
           ttir: call.ttir,
           runtime: Object.keys(call.arguments).filter((name) => call.arguments[name]!.kind !== "constant"),
-          pointers: pointers.map(({ name }) => originals.get(name)!),
-          names,
+          names: originalsOf(kernel, names),
+          ...(names.tensors.length > 0 && { views: names.tensors.map(({ param }) => param) }),
         })),
       },
       deadlineMs,

@@ -187,10 +187,10 @@ export interface MatchRequest {
   readonly calls: readonly (ReadCall & {
     /** The original's parameters that are no constants, in order. */
     readonly runtime: readonly string[];
-    /** The original's parameter for each pointer of the emitted kernel, in order. */
-    readonly pointers: readonly string[];
-    /** The original's parameter for each other one of the emitted kernel. */
-    readonly names: Readonly<Record<string, string>>;
+    /** The original's parameter for each one that the emitted kernel may have; null for a stride that is 1. */
+    readonly names: Readonly<Record<string, string | null>>;
+    /** The original's pointers of which the emitted kernel has views; absent where it has none. */
+    readonly views?: readonly string[];
   })[];
 }
 

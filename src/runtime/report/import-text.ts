@@ -19,13 +19,22 @@ const share = ({ calls }: Kernel): string =>
     : "";
 
 function details(kernel: Kernel, file: string): readonly string[] {
+  const views = (kernel.accesses ?? []).filter(({ why }) => why === undefined).length;
+  const accesses = kernel.accesses
+    ? [
+        `  ${views} of ${kernel.accesses.length} accesses are views`,
+        ...kernel.accesses.flatMap(({ line, of, why }) =>
+          why === undefined ? [] : [`  ${file}:${line}: the ${of} stays as it is: ${why}`],
+        ),
+      ]
+    : [];
   const todos = (kernel.todos ?? []).map(({ text, line }) => `  ${file}:${line}: TODO: ${text}`);
   const written = kernel.path === undefined ? [] : [`  wrote ${kernel.path}`];
   switch (kernel.status) {
     case "equal":
-      return [...written, ...todos];
+      return [...written, ...accesses, ...todos];
     case "equal for the traced flags":
-      return [...written, `  fixed: ${kernel.fixed.join(", ")}`, ...todos];
+      return [...written, `  fixed: ${kernel.fixed.join(", ")}`, ...accesses, ...todos];
     case "differs":
       return [...written, `  the original has: ${kernel.original}`, `  the imported has: ${kernel.imported}`, ...todos];
     case "not imported":

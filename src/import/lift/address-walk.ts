@@ -1,0 +1,137 @@
+/**
+ * The accesses of a kernel, each with its address as a sum: a pointer parameter, and indices times strides. Names are
+ * followed to what they were assigned, and an expression counts at an access only while what it names has not changed.
+ */
+import { writes } from "../liveness.js";
+import { hasNoneTest } from "../none-tests.js";
+import type { Expression, FunctionTree, GivenSignature, Statement } from "../tree.js";
+import { kindOf } from "../value.js";
+import { callsIn } from "./expression-parts.js";
+import type { Access, Env, Passed } from "./python-access.js";
+import { conditionsOf, linear, type Linear } from "./linear-address.js";
+
+export const ACCESSES: Readonly<Record<string, { readonly isStore: boolean }>> = {
+  "tl.load": { isStore: false },
+  "tl.store": { isStore: true },
+};
+
+export function passedBy(tree: FunctionTree, signatures: readonly GivenSignature[]): Passed {
+  const where = (is: (given: GivenSignature[string]) => boolean): ReadonlySet<string> =>
+    new Set(tree.params.map(({ name }) => name).filter((name) => signatures.every((given) => is(given[name]!))));
+  return {
+    // What a call may leave out stays a pointer.
+    pointers: new Set([...where(({ kind }) => kind === "pointer")].filter((name) => !hasNoneTest(tree.body, name))),
+    numbers: where((given) => given.kind === "scalar" && given.dtype === "i32"),
+    ones: where((given) => given.kind === "constant" && given.value.what === "constant" && given.value.value === 1),
+  };
+}
+
+/** The accesses in the order of the text. */
+export function accessesOf(tree: FunctionTree, passed: Passed): readonly Access[] {
+  const walk = new Walk(passed);
+  walk.block(tree.body);
+  return walk.accesses;
+}
+
+class Walk {
+  readonly accesses: Access[] = [];
+  #env: Env = new Map();
+  #versions = 0;
+
+  constructor(readonly passed: Passed) {}
+
+  block(body: readonly Statement[]): void {
+    for (const statement of body) this.#statement(statement);
+  }
+
+  #statement(statement: Statement): void {
+    switch (statement.kind) {
+      case "Assign": {
+        this.#visit(statement.value);
+        const [target, ...more] = statement.targets;
+        if (target?.kind === "Name" && more.length === 0) return this.#bind([[target.id, statement.value]]);
+        if (isList(target) && isList(statement.value) && target.elts.length === statement.value.elts.length) {
+          const { elts } = statement.value;
+          const pairs = target.elts.flatMap((each, i) => (each.kind === "Name" ? [[each.id, elts[i]!] as const] : []));
+          if (pairs.length === elts.length) return this.#bind(pairs);
+        }
+        return this.#forget(writes([statement]));
+      }
+      case "AnnAssign":
+        if (!statement.value) return;
+        this.#visit(statement.value);
+        return statement.target.kind === "Name"
+          ? this.#bind([[statement.target.id, statement.value]])
+          : this.#forget(writes([statement]));
+      case "AugAssign": {
+        const { target, value, op } = statement;
+        this.#visit(value);
+        if (target.kind !== "Name") return;
+        return this.#bind([[target.id, { ...statement, kind: "BinOp", left: target, op, right: value }]]);
+      }
+      case "If": {
+        this.#visit(statement.test);
+        const before = this.#env;
+        for (const arm of [statement.body, statement.orelse]) {
+          this.#env = before;
+          this.block(arm);
+        }
+        this.#env = before;
+        return this.#forget(writes([statement]));
+      }
+      case "For":
+      case "While":
+        if (statement.kind === "For") this.#visit(statement.iter);
+        this.#forget(writes([statement]));
+        if (statement.kind === "While") this.#visit(statement.test);
+        this.block(statement.body);
+        return this.#forget(writes([statement]));
+      default:
+        return this.#visit(statement);
+    }
+  }
+
+  #bind(pairs: readonly (readonly [string, Expression])[]): void {
+    const env = this.#env;
+    this.#env = new Map([
+      ...env,
+      ...pairs.map(([name, value]) => [name, { version: ++this.#versions, value, env }] as const),
+    ]);
+  }
+
+  /** Names whose values depend on turns or arms. */
+  #forget(names: readonly string[]): void {
+    this.#env = new Map([...this.#env, ...names.map((name) => [name, { version: ++this.#versions }] as const)]);
+  }
+
+  #visit(node: object): void {
+    for (const call of callsIn(node)) {
+      const kind = call.callee?.what === "function" ? ACCESSES[call.callee.name] : undefined;
+      const { pointer, mask } = call.bound ?? {};
+      if (!kind || !pointer || !("kind" in pointer)) continue;
+      const address: Linear = linear(pointer, this.#env, this.passed);
+      const [base, ...others] = address.bases;
+      const leaf = address.terms.find(({ index }) => kindOf(index) === "pointer");
+      const isWhole = base !== undefined && others.length === 0 && !leaf;
+      this.accesses.push({
+        call,
+        env: this.#env,
+        isStore: kind.isStore,
+        base: isWhole ? base : undefined,
+        ...(!isWhole && { lost: lost(leaf?.index) }),
+        terms: address.terms,
+        conditions: mask && "kind" in mask ? conditionsOf(mask, this.#env, this.passed) : [],
+      });
+    }
+  }
+}
+
+/** Why a pointer is followed to no parameter. */
+function lost(leaf: Expression | undefined): NonNullable<Access["lost"]> {
+  if (leaf?.kind === "Name")
+    return { name: leaf.id, why: "a loop or a branch changes its pointer, or a call may leave it out" };
+  return { name: "a pointer", why: "its address is no sum of a pointer parameter and indices" };
+}
+
+const isList = (node: Expression | undefined): node is Extract<Expression, { kind: "Tuple" | "List" }> =>
+  node?.kind === "Tuple" || node?.kind === "List";

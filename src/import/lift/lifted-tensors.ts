@@ -1,0 +1,269 @@
+/** Which accesses become views, and the tensors that they are views of. */
+import { onlyComputes } from "../op-calls.js";
+import type { Binary, Call, Expression, View } from "../tree.js";
+import type { Access, Condition, Env, Term } from "./python-access.js";
+import { canonical, isSame, type Span, spanOf } from "./expression-parts.js";
+
+/** An axis of a tensor: its size and its stride as the kernel's parameters. */
+export interface LiftedAxis {
+  /** The parameter, or a name that only the tensor has. */
+  readonly size: string;
+  readonly isNew: boolean;
+  /** Undefined where the stride follows from sizes, or is 1. */
+  readonly stride: string | undefined;
+}
+
+export interface LiftedTensor {
+  /** The pointer parameter. */
+  readonly param: string;
+  readonly axes: readonly LiftedAxis[];
+  /** Its strides follow from its sizes. */
+  readonly isContiguous: boolean;
+  readonly role: "in" | "out" | "inout";
+}
+
+/** An access, and the view that it becomes or why it stays as it is. */
+export type Considered = { readonly access: Access } & (
+  { readonly view: View; readonly mask: Expression | undefined } | { readonly why: string }
+);
+
+/** One index of an access, with what it is multiplied by. */
+interface Reach {
+  readonly strides: readonly string[];
+  readonly span: Span;
+  readonly text: string;
+  readonly size: string | undefined;
+}
+
+type Read = { readonly access: Access; readonly reaches: readonly Reach[]; readonly extra: readonly Condition[] };
+
+/** A tensor for each pointer parameter of which an access can be a view. */
+export class Lifting {
+  readonly tensors: LiftedTensor[] = [];
+  readonly considered: Considered[] = [];
+  /** Names of sizes that no parameter has, by the index that they bound. */
+  readonly #fresh = new Map<string, string>();
+
+  constructor(
+    accesses: readonly Access[],
+    private readonly taken: ReadonlySet<string>,
+    only?: ReadonlySet<string>,
+  ) {
+    for (const base of new Set(accesses.map((access) => access.base)))
+      if (base === undefined || !only || only.has(base))
+        this.#param(
+          base,
+          accesses.filter((each) => each.base === base),
+        );
+  }
+
+  #param(base: string | undefined, accesses: readonly Access[]): void {
+    const found: Read[] = [];
+    for (const access of accesses) {
+      const read = access.lost?.why ?? readOf(access);
+      if (typeof read === "string") this.considered.push({ access, why: read });
+      else found.push(read);
+    }
+    // The access with the most axes shows their order.
+    const [first] = found.toSorted((a, b) => rankOf(b) - rankOf(a));
+    if (base === undefined || !first) return;
+    const keys = ordered(first.reaches).map(keyOf);
+    const kept: Read[] = [];
+    const sizes = new Map<string, string>();
+    for (const read of found) {
+      const why = whyNot(read, keys, sizes);
+      if (why !== undefined) this.considered.push({ access: read.access, why });
+      else {
+        kept.push(read);
+        for (const { strides, size } of read.reaches) if (size !== undefined) sizes.set(strides.join("*"), size);
+      }
+    }
+    const axes = kept.length > 0 ? this.#axes(ordered(first.reaches), sizes) : undefined;
+    const other = axes && this.tensors.find((tensor) => sharesStride(tensor.axes, axes.list));
+    const clash =
+      other && !isDeepEqual(other.axes, axes.list) ? `${other.param} has a stride of it, and other axes` : undefined;
+    const why = clash ?? (axes ? undefined : "its strides are products of parameters that no sizes explain");
+    if (!axes || why !== undefined) {
+      for (const { access } of kept) this.considered.push({ access, why: why! });
+      return;
+    }
+    const stores = accesses.filter(({ isStore }) => isStore).length;
+    const role = stores === 0 ? "in" : stores === accesses.length ? "out" : "inout";
+    this.tensors.push({ param: base, axes: axes.list, isContiguous: axes.isContiguous, role });
+    for (const read of kept) this.considered.push({ access: read.access, ...viewOf(base, keys, read) });
+  }
+
+  /** The axes in order; undefined where a stride is a product that is no product of sizes. */
+  #axes(
+    reaches: readonly Reach[],
+    sizes: ReadonlyMap<string, string>,
+  ): { readonly list: readonly LiftedAxis[]; readonly isContiguous: boolean } | undefined {
+    const known = reaches.map((reach) => sizes.get(keyOf(reach)));
+    const packed = packedSizes(reaches, known);
+    if (packed)
+      return {
+        list: reaches.map((reach, i) => ({ ...this.#size(packed[i], reach), stride: undefined })),
+        isContiguous: true,
+      };
+    if (reaches.some(({ strides }) => strides.length > 1)) return undefined;
+    return {
+      list: reaches.map((reach, i) => ({ ...this.#size(known[i], reach), stride: reach.strides[0] })),
+      isContiguous: false,
+    };
+  }
+
+  #size(known: string | undefined, { text, span }: Reach): Pick<LiftedAxis, "size" | "isNew"> {
+    if (known !== undefined) return { size: known, isNew: false };
+    const key = `${span.axis === undefined ? "" : "tile "}${text}`;
+    const names = [..."MNKLPQRSUVW"].filter(
+      (name) => !this.taken.has(name) && ![...this.#fresh.values()].includes(name),
+    );
+    const size = this.#fresh.get(key) ?? names[0] ?? `SIZE_${this.#fresh.size}`;
+    this.#fresh.set(key, size);
+    return { size, isNew: true };
+  }
+}
+
+/**
+ * Sizes of a tensor without gaps: each stride is the product of the sizes behind it. A parameter that only multiplies,
+ * and is called a stride, is one.
+ */
+function packedSizes(
+  reaches: readonly Reach[],
+  known: readonly (string | undefined)[],
+): readonly (string | undefined)[] | undefined {
+  const sizes = [...known];
+  if (reaches.at(-1)!.strides.length > 0) return undefined;
+  for (let i = reaches.length - 2; i >= 0; i--) {
+    const rest = [...reaches[i]!.strides];
+    for (const factor of reaches[i + 1]!.strides) {
+      const place = rest.indexOf(factor);
+      if (place < 0) return undefined;
+      rest.splice(place, 1);
+    }
+    const [size, ...more] = rest;
+    if (size === undefined || more.length > 0) return undefined;
+    if (sizes[i + 1] === undefined ? /stride/i.test(size) : sizes[i + 1] !== size) return undefined;
+    sizes[i + 1] = size;
+  }
+  return sizes;
+}
+
+const keyOf = ({ strides }: { readonly strides: readonly string[] }): string => strides.join("*");
+const rankOf = ({ reaches }: Read): number => reaches.filter(({ span }) => span.axis !== undefined).length;
+
+/** Scalars first, then tiles in the order of their axes; what has no stride is last of its kind. */
+const ordered = (reaches: readonly Reach[]): readonly Reach[] =>
+  reaches.toSorted((a, b) => (a.span.axis ?? -1) - (b.span.axis ?? -1) || b.strides.length - a.strides.length);
+
+/** The indices of an access by what they are multiplied by, or why it has none. */
+function readOf(access: Access): Read | string {
+  const groups = new Map<string, Term[]>();
+  for (const term of access.terms) groups.set(keyOf(term), [...(groups.get(keyOf(term)) ?? []), term]);
+  if (groups.size === 0) return "it has no index";
+  const type = access.call.bound!["pointer"] as Expression;
+  const rank = spanRank(type);
+  const reaches: Reach[] = [];
+  const left = [...access.conditions];
+  const isEarlier = access.terms.some(({ index, env }) => env !== access.env && !onlyComputes(index));
+  if (isEarlier) return "an index of it is loaded before, where its address is computed";
+  for (const terms of groups.values()) {
+    const span = spanOfSum(terms, rank, access.env);
+    if (typeof span === "string") return span;
+    const text = canonical(span.inner, access.env);
+    const place = left.findIndex((condition) => {
+      const bounded = condition.index && spanOf(condition.index, condition.env);
+      return bounded && axisIn(bounded, rank) === span.axis && canonical(bounded.inner, bounded.env) === text;
+    });
+    const [condition] = place < 0 ? [] : left.splice(place, 1);
+    reaches.push({ strides: terms[0]!.strides, span, text, size: condition?.size });
+  }
+  const axes = reaches.flatMap(({ span }) => (span.axis === undefined ? [] : [span.axis]));
+  if (axes.length !== rank || new Set(axes).size !== rank) return "its indices do not span one axis each";
+  if (!left.every(({ node, env }) => isSame(node, env, access.env)))
+    return "what its mask names changes between the mask and the access";
+  if (left.length > 0 && reaches.some(({ size }) => size === undefined))
+    return "a part of its mask bounds no index of it by a size";
+  return { access, reaches, extra: left };
+}
+
+function spanRank({ types }: Expression): number {
+  const [type] = types;
+  return type && "shape" in type ? type.shape.length : 0;
+}
+
+/** An index of fewer axes stands at the last ones. */
+const axisIn = ({ axis, rank }: Span, whole: number): number | undefined =>
+  axis === undefined ? undefined : axis + whole - rank;
+
+/** The sum of indices of which at most one axis is spanned, as the access sees it. */
+function spanOfSum(terms: readonly Term[], rank: number, there: Env): Span | string {
+  const spans = terms.map(({ index, env }) => spanOf(index, env));
+  if (!spans.every((span) => span !== undefined)) return "an index of it spans several axes";
+  if (!spans.every(({ inner, env }) => isSame(inner, env, there)))
+    return "what its index names changes between the address and the access";
+  const axes = new Set(spans.flatMap((span) => axisIn(span, rank) ?? []));
+  if (axes.size > 1) return "its indices do not span one axis each";
+  const [axis] = axes;
+  const { types } = (spans.find((span) => span.axis !== undefined) ?? spans[0]!).inner;
+  const sum = (left: Expression, right: Expression): Binary => ({
+    kind: "BinOp",
+    op: "Add",
+    left,
+    right,
+    types,
+    line: left.line,
+    end: right.end,
+  });
+  return { inner: spans.map(({ inner }) => inner).reduce(sum), env: there, axis, rank };
+}
+
+function whyNot(read: Read, keys: readonly string[], sizes: ReadonlyMap<string, string>): string | undefined {
+  if (read.reaches.length !== keys.length || !keys.every((key) => read.reaches.some((reach) => keyOf(reach) === key)))
+    return "other accesses of this pointer have other strides";
+  const axes = keys.flatMap((key) => read.reaches.find((reach) => keyOf(reach) === key)!.span.axis ?? []);
+  if (axes.some((axis, i) => axis !== i)) return "its tile has the axes of the tensor in another order";
+  const clash = read.reaches.find(
+    (reach) => reach.size !== undefined && (sizes.get(keyOf(reach)) ?? reach.size) !== reach.size,
+  );
+  return clash && `its mask compares with ${clash.size}, that of another access with ${sizes.get(keyOf(clash))}`;
+}
+
+const sharesStride = (one: readonly LiftedAxis[], other: readonly LiftedAxis[]): boolean =>
+  one.some(({ stride }) => stride !== undefined && other.some((axis) => axis.stride === stride));
+const isDeepEqual = (one: readonly LiftedAxis[], other: readonly LiftedAxis[]): boolean =>
+  JSON.stringify(one) === JSON.stringify(other);
+
+function viewOf(
+  tensor: string,
+  keys: readonly string[],
+  { access, reaches, extra }: Read,
+): { readonly view: View; readonly mask: Expression | undefined } {
+  const pointer = access.call.bound!["pointer"] as Expression;
+  const indices = keys.map((key) => {
+    const { span, size } = reaches.find((reach) => keyOf(reach) === key)!;
+    return { index: span.inner, isClaimed: size === undefined };
+  });
+  const { types, line, end } = pointer;
+  const and = (left: Expression, right: Expression): Binary => ({
+    kind: "BinOp",
+    op: "BitAnd",
+    left,
+    right,
+    types: left.types,
+    line,
+    end,
+  });
+  const masks = extra.map(({ node }) => node);
+  return {
+    view: { kind: "View", tensor, indices, types, line, end },
+    mask: masks.length === 0 ? undefined : masks.reduce(and),
+  };
+}
+
+/** The call with a view in place of its pointer and its mask. */
+export function withView({ call }: Access, view: View, mask: Expression | undefined): Call {
+  const { mask: _, ...others } = call.bound!;
+  const bound = { ...others, pointer: view, ...(mask && { mask }) };
+  return { ...call, bound, args: Object.values(bound).flat() as readonly Expression[], keywords: [] };
+}

@@ -1,0 +1,73 @@
+/** Pointer arithmetic of imported kernels becomes views where the IR stays equal, and is left alone elsewhere. */
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { parseTypes } from "../../../src/import/given-types.js";
+import { importKernel, type ImportedKernel } from "../../../src/runtime/importing/imported-kernel.js";
+import { openScratch, type Scratch } from "../../../src/runtime/importing/scratch.js";
+import { Worker } from "../../../src/runtime/python/worker.js";
+import { requirePython } from "../../support/python.js";
+import { complaints } from "../../support/tsc.js";
+
+const deadlineMs = 120_000;
+const file = fileURLToPath(new URL("lift.py", import.meta.url));
+const written = readFileSync(file, "utf8").matchAll(/^# (\d+ of \d+)\n# (.*)\n@triton\.jit\ndef (\w+)/gm);
+const kernels = [...written].map(([, views, types, name]) => ({ name: name!, types: types!, views: views! }));
+
+let worker: Worker;
+let scratch: Scratch;
+const lifted = new Map<string, ImportedKernel>();
+
+beforeAll(async () => {
+  worker = new Worker({ python: await requirePython(), device: "compiler" });
+  scratch = await openScratch();
+  for (const { name, types } of kernels) {
+    const reply = await worker.request({ type: "import", file, kernels: [name], types: parseTypes(types) }, deadlineMs);
+    if (!reply.ok) throw new Error(reply.error.message);
+    const [read] = reply.result.kernels;
+    lifted.set(name, await importKernel(read!, { worker, scratch, language: async () => {}, deadlineMs, lift: true }));
+  }
+}, deadlineMs);
+afterAll(async () => {
+  await worker.stop();
+  await scratch.remove();
+});
+
+it.each(kernels)("should write $views accesses of $name as views, with the same IR", ({ name, views }) => {
+  const { status, accesses = [], text } = lifted.get(name)!;
+  expect(status, text).toBe("equal");
+  expect(`${accesses.filter(({ why }) => why === undefined).length} of ${accesses.length}`, text).toBe(views);
+});
+
+it("should write what the TypeScript compiler takes", () => {
+  const texts = [...lifted].map(([name, { text }]) => [`${name}.ts`, text!] as const);
+  expect(complaints("lifted", Object.fromEntries(texts))).toEqual([]);
+});
+
+it.each([
+  ["sums", 'x: tensor(tl.float32, ["count"], { contiguous: true }),'],
+  ["sums", 'z: tensor.out(tl.float32, ["count"], { contiguous: true }),'],
+  ["sums", "tl.load(yPtr.at(at), { other: 1 })"],
+  ["rows", 'x: tensor(tl.float16, ["M", "width"]),'],
+  ["rows", "tl.load(xPtr.at(tl.inBounds(row), cols), { other: -Infinity })"],
+  ["blocks", "tl.store(b.at(rm, rn), a.add(1));"],
+  ["moved_before", 'x: tensor.inout(tl.float32, ["M", "width"]),'],
+  ["packed", 'x: tensor(tl.float32, ["height", "width"], { contiguous: true }),'],
+  ["partly", "tl.load(xPtr.ptr.add(cols.mul(xPtr.stride(0))).add(cols))"],
+])("should declare tensors and write views: %s", (name, part) => {
+  expect(lifted.get(name)!.text).toContain(part);
+});
+
+it("should say why an access stays as it is, with its line of the Python", () => {
+  const why = (name: string): readonly (readonly [string, string | undefined])[] =>
+    lifted.get(name)!.accesses!.map((each) => [each.of, each.why] as const);
+  expect(why("other_masks")).toEqual([
+    ["load of x_ptr", "a part of its mask bounds no index of it by a size"],
+    ["store to a pointer", "its address is no sum of a pointer parameter and indices"],
+  ]);
+  expect(why("moving").every(([, reason]) => /a loop or a branch changes its pointer/.test(reason!))).toBe(true);
+  const line = readFileSync(file, "utf8")
+    .split("\n")
+    .indexOf("    x = tl.load(x_ptr + at, mask=at <= count, other=0.0)");
+  expect(lifted.get("other_masks")!.accesses![0]!.line).toBe(line + 1);
+});

@@ -9,7 +9,7 @@ import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { KernelDefinition, type RawSpec } from "../../src/dsl/definition.js";
-import type { ParamDescription } from "../../src/dsl/params.js";
+import { isOptional, type ParamDescription } from "../../src/dsl/params.js";
 import { build } from "../../src/pipeline/build.js";
 import { runCli } from "../../src/runtime/cli/cli.js";
 import { elemOf, members } from "../../src/types/dtype.js";
@@ -45,7 +45,7 @@ function contractOf(param: ParamDescription): string {
   if (param.kind === "constexpr") return "constexpr";
   const dtype = [...members(elemOf(param.dtype))].sort().join(" or ");
   if (param.kind !== "tensor") return `${param.kind} of ${dtype}`;
-  const optional = param.optional === true ? "optional " : "";
+  const optional = isOptional(param) ? "optional " : "";
   return `${optional}${param.role} tensor of ${dtype} [${param.dims.join(", ")}]`;
 }
 

@@ -36,7 +36,8 @@ export interface TensorDescription {
   readonly dtype: AnyDType;
   readonly dims: readonly (string | number)[];
   readonly role: Role;
-  readonly optional: boolean;
+  /** The method, which the author's call replaces. */
+  readonly optional: () => unknown;
   readonly options: InTensorOptions & OutTensorOptions;
   /** Where the author declares it. */
   readonly at: Location | undefined;
@@ -69,7 +70,8 @@ export interface PointerDescription {
   readonly kind: "pointer";
   readonly dtype: AnyDType;
   readonly numel?: number | string | undefined;
-  readonly optional: boolean;
+  /** The method, which the author's call replaces. */
+  readonly optional: () => unknown;
   readonly at: Location | undefined;
 }
 
@@ -99,9 +101,7 @@ function declareTensor(role: Role) {
     checkOptions("tensor", options, TENSOR_OPTIONS[role], at);
     checkFlags(options, at);
     checkContents(dtype, dims, options, at);
-    const description: TensorDescription = { kind: "tensor", dtype, dims, role, optional: false, options, at };
-    // `optional` is a function until the author calls it; the call replaces it.
-    return { ...description, optional: () => ({ ...description, optional: true }) };
+    return orOptional({ kind: "tensor", dtype, dims, role, options, at });
   };
   return taking("tensor", 3, build);
 }
@@ -188,7 +188,7 @@ function declareDescriptor(role: Role) {
     for (const dim of [...dims, ...block]) checkDim("descriptor", dim, at);
     const padding = whyPadding(elemOf(dtype), paddingOption);
     if (padding !== "") fail(descriptorPadding(padding.replace(/^\w+/, "descriptor")), at);
-    return { kind: "tensor", dtype, dims, role, optional: false, at, options: {}, block, paddingOption };
+    return required("descriptor", { kind: "tensor", dtype, dims, role, at, options: {}, block, paddingOption });
   };
   return taking("descriptor", 4, build);
 }
@@ -208,13 +208,25 @@ export const pointer = taking("pointer", 2, (dtype: AnyDType, options: { readonl
   if (!isDType(dtype)) fail(paramDType.missing("pointer"), at);
   checkOptions("pointer", options, ["numel"], at);
   if (options.numel !== undefined) checkDim("pointer", options.numel, at);
-  const description = { kind: "pointer", dtype, numel: options.numel, at } as const;
-  return { ...description, optional: () => ({ ...description, optional: true }) };
+  return orOptional({ kind: "pointer", dtype, numel: options.numel, at });
 }) as unknown as PointerBuilder;
+
+/** What takes the place of `.optional()` once the author has called it. */
+const again = (): never => fail(paramOption.again(), captureLocation());
+
+/** A description with the method that says that callers may leave the argument out. */
+function orOptional<Description extends object>(description: Description) {
+  return { ...description, optional: () => ({ ...description, optional: again }) };
+}
+
+/** A description of what callers always give, if it has no default. */
+function required<Description extends object>(builder: string, description: Description) {
+  return { ...description, optional: (): never => fail(paramOption.required(builder), captureLocation()) };
+}
 
 /** Whether the author called `.optional()`. */
 export function isOptional({ optional }: { readonly optional: unknown }): boolean {
-  return optional === true;
+  return optional === again;
 }
 
 /** A number that is passed at run time. */
@@ -227,7 +239,8 @@ export const scalar = taking("scalar", 2, (dtype: AnyDType, options: NumberOptio
   if (options.range !== undefined && !isInt(elem)) fail(paramRange.notInteger("scalar", elem), at);
   checkRange("scalar", options.range, at);
   checkDefault("scalar", options.default, elem, options.range, at);
-  return { kind: "scalar", dtype, default: options.default as number | undefined, range: options.range, at };
+  const initial = options.default as number | undefined;
+  return required("scalar", { kind: "scalar", dtype, default: initial, range: options.range, at });
 }) as unknown as ScalarBuilder;
 
 /** What a number may be declared with. */
@@ -248,7 +261,7 @@ function declareChoice(what: string, choices: readonly string[], initial: string
     fail(paramChoices.strings(what), at);
   if (initial !== undefined && !choices.includes(initial))
     fail(paramDefault.choice(what, JSON.stringify(initial), quoted()), at);
-  return { kind: "constexpr", of: "string", size: false, choices, default: initial };
+  return required(what, { kind: "constexpr", of: "string", size: false, choices, default: initial });
 }
 
 function declareFunction(
@@ -277,13 +290,13 @@ function declareDType(
   const initial = options.default?.name;
   if (initial !== undefined && !(names as readonly string[]).includes(initial))
     fail(paramDefault.choice("constexpr.dtype", initial, names.join(", ")), at);
-  return { kind: "constexpr", of: "dtype", size: false, dtype: choices, default: initial };
+  return required("constexpr.dtype", { kind: "constexpr", of: "dtype", size: false, dtype: choices, default: initial });
 }
 
 function declareLaunch(of: "int" | "bool") {
   return taking("constexpr.launch", 1, (launch: (sizes: never) => unknown): ConstexprDescription => {
     if (typeof launch !== "function") fail(paramChoices.launch(), captureLocation());
-    return { kind: "constexpr", of, size: false, launch };
+    return required("constexpr.launch", { kind: "constexpr", of, size: false, launch });
   });
 }
 
@@ -295,7 +308,7 @@ function declareConstexpr(of: ConstexprDescription["of"], size: boolean) {
     checkOptions(what, options, isInteger ? ["default", "range"] : size ? [] : ["default"], at);
     checkRange(what, options.range, at);
     if (of === "int" || of === "float" || of === "bool") checkDefault(what, options.default, of, options.range, at);
-    return { kind: "constexpr", of, size, default: options.default, range: options.range, at };
+    return required(what, { kind: "constexpr", of, size, default: options.default, range: options.range, at });
   });
 }
 

@@ -8,6 +8,7 @@ import { walkAll } from "../ir/walk.js";
 import { Prints } from "./prints.js";
 import { AccessRecord } from "./access-record.js";
 import { Bindings, type Launch } from "./bindings.js";
+import { checkRoom } from "./case-room.js";
 import { checkHostValues } from "./host-values.js";
 import { evaluateForms } from "./emitted-form.js";
 import { evaluateKernel, type RunResult } from "./evaluate-kernel.js";
@@ -33,7 +34,9 @@ export function evaluateCase(
   const why = notEvaluated(ir, given);
   if (why !== undefined) return { outputs: {}, findings: [], unchecked: [why] };
   const launch = launchOf(ir, at);
-  checkHostValues(ir, new Bindings(ir, launch));
+  const bindings = new Bindings(ir, launch);
+  checkHostValues(ir, bindings);
+  checkRoom(ir, bindings, at.absent);
   const inputs = { ...inputsOf(ir, signature, at, special ?? at.special), ...given };
   checkRanges(signature, inputs, rangesOf(ir, at), { inputs: withoutGiven(ir, given), at: ir.at });
   const { absent = [], layouts, seed } = at;

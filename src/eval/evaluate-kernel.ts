@@ -22,6 +22,7 @@ import {
 import type { Addresses, DescriptorRuntime, Runtime } from "../values/runtime-values.js";
 import type { AccessRecord } from "./access-record.js";
 import { Bindings, type Launch } from "./bindings.js";
+import { checkRoom } from "./case-room.js";
 import { Program } from "./program.js";
 import type { Prints } from "./prints.js";
 import { programOrder } from "./program-order.js";
@@ -63,11 +64,13 @@ export interface RunResult {
 
 /**
  * @throws Error if a value is missing, or if the evaluator cannot run the kernel.
+ * @throws RangeError for a case with more programs or elements than the evaluator has room for.
  * @throws TileScriptError at the author's line for a launch that cannot be computed and for a loop that never ends.
  */
 export function evaluateKernel(ir: KernelIR, run: Run): RunResult {
   const bindings = new Bindings(ir, run);
   checkHostValues(ir, bindings);
+  checkRoom(ir, bindings, run.absent);
   const grid = bindings.host(ir.grid).map(Number);
   const tensors = new Map(
     ir.params.flatMap((param) =>

@@ -31,6 +31,7 @@ import { notEvaluated } from "./evaluate-case.js";
 import type { Run, RunResult } from "./evaluate-kernel.js";
 import { judge } from "./judge.js";
 import type { Tolerances } from "./reference-outputs.js";
+import { checkElements } from "./case-room.js";
 import { checkRanges, describedInputs, makeInputs } from "./make-inputs.js";
 import { launchOf, rangesOf } from "./case-launch.js";
 import { refusal } from "./refusal.js";
@@ -123,7 +124,9 @@ export function evaluateOperator(
   const { face, kernels } = operator;
   const why = kernels.map((kernel) => notEvaluated(kernel, {})).find((reason) => reason !== undefined);
   if (why !== undefined) return { outputs: {}, findings: [], unchecked: [why] };
-  const { sizes, scalars, constexprs } = new Bindings(face, launchOf(face, { ...at, config: 0 }));
+  const bindings = new Bindings(face, launchOf(face, { ...at, config: 0 }));
+  checkElements(face, bindings, at.absent);
+  const { sizes, scalars, constexprs } = bindings;
   const numbers = { ...sizes, ...scalars, ...constexprs } as Record<string, number | boolean | string>;
   const ranges = rangesOf(face, { ...at, config: 0 });
   const drawn = makeInputs(signature, at, { sizes: { ...at.sizes, ...sizes }, ranges }, special ?? at.special);

@@ -4,7 +4,9 @@
  * finds which conditions take part; exact rational arithmetic then decides, so no answer rests on floating point.
  */
 import type { Budget } from "./budget.js";
-import { add, constantOf, gcd, isConstant, type Polynomial, PolynomialSet, tightened } from "./polynomial.js";
+import { exactQuotient, gcd, type Integer, magnitude, plus, times } from "./exact-integer.js";
+import { type Monomial, monomialCount, UNIT } from "./monomial.js";
+import { add, constantOf, isConstant, opposite, type Polynomial, PolynomialSet, tightened } from "./polynomial.js";
 
 export function contradict(atLeastZero: readonly Polynomial[], zero: readonly Polynomial[], budget: Budget): boolean {
   // Numbers such as 2^31 hide small ones from floating point, and are rarely needed.
@@ -13,7 +15,7 @@ export function contradict(atLeastZero: readonly Polynomial[], zero: readonly Po
   return isContradiction(atLeastZero, zero, budget);
 }
 
-const LARGE = 1n << 24n;
+const LARGE = 2 ** 24;
 
 function isContradiction(atLeastZero: readonly Polynomial[], zero: readonly Polynomial[], budget: Budget): boolean {
   if (!budget.spend(atLeastZero.length + zero.length)) return false;
@@ -23,11 +25,11 @@ function isContradiction(atLeastZero: readonly Polynomial[], zero: readonly Poly
   for (const each of left.atLeastZero) {
     const condition = tightened(each);
     if (!isConstant(condition)) conditions.push(condition);
-    else if (constantOf(condition) < 0n) return true;
+    else if (constantOf(condition) < 0) return true;
   }
   const useful = distinct(withBothSigns(conditions, left.zero));
   if (useful.length === 0) return false;
-  const columns = [...useful, ...left.zero, ...left.zero.map((p) => new Map([...p].map(([m, by]) => [m, -by])))];
+  const columns = [...useful, ...left.zero, ...left.zero.map(opposite)];
   const support = infeasibleSupport(columns);
   return support !== undefined && sumsToContradiction(support.map((i) => columns[i]!));
 }
@@ -44,7 +46,7 @@ function eliminated(atLeastZero: readonly Polynomial[], zero: readonly Polynomia
   for (let equation = open.pop(); equation !== undefined; equation = open.pop()) {
     uses.count(equation, -1);
     if (isConstant(equation)) {
-      if (constantOf(equation) !== 0n) return undefined;
+      if (constantOf(equation) !== 0) return undefined;
       continue;
     }
     const monomial = uses.rarest(equation);
@@ -52,13 +54,13 @@ function eliminated(atLeastZero: readonly Polynomial[], zero: readonly Polynomia
       kept.push(equation);
       continue;
     }
-    const by = equation.get(monomial)!;
+    const by = equation.of(monomial);
     for (const list of [conditions, open, kept])
       for (let i = 0; i < list.length; i++) {
         const p = list[i]!;
-        const factor = p.get(monomial);
-        if (factor === undefined) continue;
-        const replaced = add(p, equation, -factor * by);
+        const factor = p.of(monomial);
+        if (factor === 0) continue;
+        const replaced = add(p, equation, times(-factor, by));
         list[i] = replaced;
         if (list === kept) continue;
         uses.count(p, -1);
@@ -70,24 +72,24 @@ function eliminated(atLeastZero: readonly Polynomial[], zero: readonly Polynomia
 
 /** In how many polynomials each monomial occurs. */
 class Uses {
-  readonly #counts = new Map<string, number>();
+  readonly #counts = new Int32Array(monomialCount());
 
   constructor(of: readonly Polynomial[]) {
     for (const p of of) this.count(p, 1);
   }
 
-  count(p: Polynomial, by: 1 | -1): void {
-    for (const monomial of p.keys()) this.#counts.set(monomial, (this.#counts.get(monomial) ?? 0) + by);
+  count({ monomials }: Polynomial, by: 1 | -1): void {
+    for (const { id } of monomials) this.#counts[id]! += by;
   }
 
   /** The monomial of an equation that fewest polynomials have, of those that it can be solved for. */
-  rarest(equation: Polynomial): string | undefined {
-    let [rarest, fewest]: [string | undefined, number] = [undefined, Infinity];
-    for (const [monomial, by] of equation) {
-      if (monomial === "" || (by !== 1n && by !== -1n)) continue;
-      const uses = this.#counts.get(monomial) ?? 0;
+  rarest({ monomials, coefficients }: Polynomial): Monomial | undefined {
+    let [rarest, fewest]: [Monomial | undefined, number] = [undefined, Infinity];
+    monomials.forEach((monomial, i) => {
+      if (monomial === UNIT || (coefficients[i] !== 1 && coefficients[i] !== -1)) return;
+      const uses = this.#counts[monomial.id]!;
       if (uses < fewest) [rarest, fewest] = [monomial, uses];
-    }
+    });
     return rarest;
   }
 }
@@ -99,21 +101,19 @@ function distinct(list: readonly Polynomial[]): readonly Polynomial[] {
 
 /** Leaves out conditions with a monomial that has the same sign in all: nothing cancels it. */
 function withBothSigns(conditions: readonly Polynomial[], zero: readonly Polynomial[]): readonly Polynomial[] {
-  const [positive, negative] = [new Map<string, number>(), new Map<string, number>()];
-  const count = (p: Polynomial, times: number): void => {
-    for (const [monomial, by] of p) {
-      const counts = by > 0n ? positive : negative;
-      counts.set(monomial, (counts.get(monomial) ?? 0) + times);
+  const [above, below] = [new Int32Array(monomialCount()), new Int32Array(monomialCount())];
+  // An equation has each of its monomials with both signs.
+  for (const { monomials } of zero)
+    for (const { id } of monomials) {
+      above[id]!++;
+      below[id]!++;
     }
+  const count = ({ monomials, coefficients }: Polynomial, times: 1 | -1): void => {
+    for (let i = 0; i < monomials.length; i++) (coefficients[i]! > 0 ? above : below)[monomials[i]!.id]! += times;
   };
   for (const p of conditions) count(p, 1);
-  const inEquations = new Set(zero.flatMap((p) => [...p.keys()]));
-  const isCancelled = (monomial: string, by: bigint): boolean =>
-    monomial === "" || inEquations.has(monomial) || ((by > 0n ? negative : positive).get(monomial) ?? 0) > 0;
-  const isUseful = (p: Polynomial): boolean => {
-    for (const [monomial, by] of p) if (!isCancelled(monomial, by)) return false;
-    return true;
-  };
+  const isUseful = ({ monomials, coefficients }: Polynomial): boolean =>
+    monomials.every((monomial, i) => monomial === UNIT || (coefficients[i]! > 0 ? below : above)[monomial.id]! > 0);
   for (let left = conditions; ;) {
     const next = left.filter((p) => {
       const kept = isUseful(p);
@@ -150,24 +150,31 @@ function infeasibleSupport(columns: readonly Polynomial[]): readonly number[] | 
 
 /** One row for each monomial, which must vanish, and the last for the constant; scaled to entries near 1. */
 function tableau(columns: readonly Polynomial[]): { readonly rows: readonly Float64Array[]; readonly width: number } {
-  const place = new Map<string, number>();
-  for (const p of columns)
-    for (const monomial of p.keys()) if (monomial !== "" && !place.has(monomial)) place.set(monomial, place.size);
+  // The row of each monomial, counted from 1; 0 where it has none.
+  const places = new Int32Array(monomialCount());
+  let count = 0;
+  for (const { monomials } of columns)
+    for (const monomial of monomials) if (monomial !== UNIT && places[monomial.id] === 0) places[monomial.id] = ++count;
   const width = columns.length;
-  const rows = Array.from({ length: place.size + 1 }, () => new Float64Array(width + 1));
-  columns.forEach((p, j) => {
+  const rows = Array.from({ length: count + 1 }, () => new Float64Array(width + 1));
+  const last = rows[count]!;
+  columns.forEach(({ monomials, coefficients }, j) => {
     // Constants can be 2^31; they are no measure of a condition.
     let size = 0;
-    for (const [monomial, by] of p) if (monomial !== "") size = Math.max(size, Math.abs(Number(by)));
-    for (const [monomial, by] of p)
-      if (monomial === "") rows.at(-1)![j] = -Number(by) / size;
-      else rows[place.get(monomial)!]![j] = Number(by) / size;
+    for (let i = 0; i < monomials.length; i++)
+      if (monomials[i] !== UNIT) size = Math.max(size, Math.abs(Number(coefficients[i])));
+    for (let i = 0; i < monomials.length; i++) {
+      const by = Number(coefficients[i]) / size;
+      if (monomials[i] === UNIT) last[j] = -by;
+      else rows[places[monomials[i]!.id]! - 1]![j] = by;
+    }
   });
   for (const row of rows) {
-    const size = row.reduce((most, x) => Math.max(most, Math.abs(x)), 0);
+    let size = 0;
+    for (let j = 0; j < width; j++) size = Math.max(size, Math.abs(row[j]!));
     if (size > 0) for (let j = 0; j < width; j++) row[j]! /= size;
   }
-  rows.at(-1)![width] = 1;
+  last[width] = 1;
   return { rows, width };
 }
 
@@ -213,35 +220,37 @@ function pivot(rows: readonly Float64Array[], costs: Float64Array, leaving: numb
 
 /** Whether factors `>= 0` with `Σ factor · column = -1` exist for independent columns, in exact arithmetic. */
 function sumsToContradiction(columns: readonly Polynomial[]): boolean {
-  const monomials = new Set(columns.flatMap((p) => [...p.keys()]));
-  monomials.delete("");
-  const rows = [...monomials, ""].map((monomial) => [
-    ...columns.map((p) => p.get(monomial) ?? 0n),
-    monomial === "" ? -1n : 0n,
+  const monomials = new Set(columns.flatMap((p) => p.monomials));
+  monomials.delete(UNIT);
+  const rows: Integer[][] = [...monomials, UNIT].map((monomial) => [
+    ...columns.map((p) => p.of(monomial)),
+    monomial === UNIT ? -1 : 0,
   ]);
   const width = columns.length;
   let rank = 0;
   for (let j = 0; j < width; j++) {
-    const found = rows.findIndex((row, i) => i >= rank && row[j] !== 0n);
+    const found = rows.findIndex((row, i) => i >= rank && row[j] !== 0);
     if (found < 0) continue;
     [rows[rank], rows[found]] = [rows[found]!, rows[rank]!];
     const lead = rows[rank]!;
     const by = lead[j]!;
     for (let i = 0; i < rows.length; i++) {
       const factor = rows[i]![j]!;
-      if (i === rank || factor === 0n) continue;
-      rows[i] = reduced(rows[i]!.map((x, k) => (by < 0n ? -1n : 1n) * (x * by - factor * lead[k]!)));
+      if (i === rank || factor === 0) continue;
+      const less = by < 0 ? factor : -factor;
+      rows[i] = reduced(rows[i]!.map((x, k) => plus(times(x, magnitude(by)), times(less, lead[k]!))));
     }
     rank++;
   }
   const solved = rows.slice(0, rank).every((row) => {
-    const lead = row.find((x) => x !== 0n) ?? 1n;
-    return row[width]! * lead >= 0n;
+    const lead = row.find((x) => x !== 0) ?? 1;
+    return times(row[width]!, lead) >= 0;
   });
-  return solved && rows.slice(rank).every((row) => row[width] === 0n);
+  return solved && rows.slice(rank).every((row) => row[width] === 0);
 }
 
-function reduced(row: bigint[]): bigint[] {
-  const shared = row.reduce((divisor, x) => gcd(divisor, x), 0n);
-  return shared > 1n ? row.map((x) => x / shared) : row;
+function reduced(row: Integer[]): Integer[] {
+  let shared: Integer = 0;
+  for (const x of row) if (shared !== 1) shared = gcd(shared, x);
+  return shared > 1 ? row.map((x) => exactQuotient(x, shared)) : row;
 }

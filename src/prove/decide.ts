@@ -1,7 +1,7 @@
 /** Decides whether a polynomial is never negative where something is known: by intervals, sums, products and cases. */
 import { contradict } from "./contradiction.js";
 import { type Cases, type Condition, type Knowledge } from "./knowledge.js";
-import { atomsIn, constantOf, isConstant, ONE, type Polynomial, scale, subtract } from "./polynomial.js";
+import { constantOf, isConstant, ONE, opposite, type Polynomial, subtract } from "./polynomial.js";
 import { products } from "./products.js";
 
 /** How much is tried: `intervals`; `sums` of conditions; also `products` of them; also `cases`, one within another. */
@@ -14,24 +14,31 @@ const WIDTH = 4;
 export function isAtLeastZero(known: Knowledge, p: Polynomial, effort: Effort): boolean {
   if (!known.budget.spend(1)) return false;
   if (known.impossible) return true;
-  if (isConstant(p) && constantOf(p) >= 0n) return true;
+  if (isConstant(p) && constantOf(p) >= 0) return true;
   if (isConstant(p) && effort !== "cases") return false;
   const least = known.least(p);
-  if (least !== undefined && least >= 0n) return true;
-  if (effort === "intervals") return false;
-  const opposite = subtract(scale(p, -1n), ONE);
-  return isImpossible(known, opposite, effort) || new Split(opposite, effort).isImpossible(known);
+  if (least !== undefined && least >= 0) return true;
+  if (effort === "intervals" || known.points.refute(p)) return false;
+  const negated = subtract(opposite(p), ONE);
+  if (contradictsSums(known, negated)) return true;
+  if (effort === "sums" || known.points.more().refute(p)) return false;
+  return contradictsProducts(known, negated, effort) || new Split(negated, effort).isImpossible(known);
 }
 
 /** Whether `p >= 0` contradicts what is known. */
 function isImpossible(known: Knowledge, p: Polynomial, effort: Effort): boolean {
-  const [atLeastZero, zero] = [known.atLeastZeros(), known.zeros()];
-  if (contradict([...atLeastZero, p], zero, known.budget)) return true;
-  if (effort === "sums") return false;
+  return contradictsSums(known, p) || contradictsProducts(known, p, effort);
+}
+
+function contradictsSums(known: Knowledge, p: Polynomial): boolean {
+  return contradict([...known.atLeastZeros(), p], known.zeros(), known.budget);
+}
+
+function contradictsProducts(known: Knowledge, p: Polynomial, effort: Effort): boolean {
   const more = products(known, p, effort === "cases");
-  return (
-    more !== undefined && contradict([...atLeastZero, p, ...more.atLeastZero], [...zero, ...more.zero], known.budget)
-  );
+  if (!more) return false;
+  const [atLeastZero, zero] = [known.atLeastZeros(), known.zeros()];
+  return contradict([...atLeastZero, p, ...more.atLeastZero], [...zero, ...more.zero], known.budget);
 }
 
 /** Splits into cases, one within another. What is tried in one order is not tried again in another. */
@@ -82,10 +89,10 @@ class Split {
 
 /** The atoms that are connected to those of a polynomial within two conditions. */
 function atomsNear(known: Knowledge, p: Polynomial): ReadonlySet<string> {
-  const near = new Set(atomsIn(p));
+  const near = new Set(p.atoms);
   for (let round = 0; round < 2 && near.size <= 60; round++) {
     const found = known.conditions
-      .map((condition) => atomsIn(condition.p))
+      .map((condition) => condition.p.atoms)
       .filter((atoms) => atoms.some((name) => near.has(name)));
     for (const atoms of found) for (const name of atoms) near.add(name);
   }
@@ -94,6 +101,6 @@ function atomsNear(known: Knowledge, p: Polynomial): ReadonlySet<string> {
 
 function relevance({ atoms, cases }: Cases, near: ReadonlySet<string>): number {
   if (atoms.length > 0) return atoms.some((name) => near.has(name)) ? 2 : 0;
-  const mentions = cases.some((conditions) => conditions.some(({ p }) => atomsIn(p).some((name) => near.has(name))));
+  const mentions = cases.some((conditions) => conditions.some(({ p }) => p.atoms.some((name) => near.has(name))));
   return mentions ? 2 : 1;
 }

@@ -1,18 +1,20 @@
 /** Quotients and remainders of polynomials: simplified where that is certain, else as atoms with Euclid's equation. */
 import { isAtLeastZero } from "./decide.js";
 import { atLeastZero, type Definition, isZero, type Knowledge } from "./knowledge.js";
+import { exactQuotient, type Integer, plus, remainderOf, times } from "./exact-integer.js";
+import { monomialOf, UNIT } from "./monomial.js";
 import {
   add,
   atom,
-  atomsOf,
   constant,
   constantOf,
   type Division,
   divisions,
   isConstant,
-  keyOf,
+  isEqual,
   multiply,
   ONE,
+  opposite,
   type Polynomial,
   scale,
   subtract,
@@ -27,8 +29,8 @@ type DivisionAtoms = Extract<Definition, { readonly kind: "division" }>;
 
 /** `floors` as Python does; else it truncates, with a remainder of the dividend's sign. */
 export function divide(known: Knowledge, dividend: Polynomial, divisor: Polynomial, floors: boolean): Divided {
-  if (keyOf(divisor) === keyOf(ONE)) return { quotient: dividend, remainder: ZERO };
-  const key = `${keyOf(dividend)} / ${keyOf(divisor)}`;
+  if (isEqual(divisor, ONE)) return { quotient: dividend, remainder: ZERO };
+  const key = `${dividend.key} / ${divisor.key}`;
   const same = known.named.get(`quotient ${key}`);
   if (same) return { quotient: same, remainder: known.named.get(`remainder ${key}`)! };
   const isPositive = isAtLeastZero(known, subtract(divisor, ONE), "products");
@@ -49,7 +51,7 @@ export function divide(known: Knowledge, dividend: Polynomial, divisor: Polynomi
 /** What was hard to find out is a condition from now on. */
 function learn(known: Knowledge, p: Polynomial): void {
   const least = known.least(p);
-  if (least === undefined || least < 0n) known.add(atLeastZero(p));
+  if (least === undefined || least < 0) known.add(atLeastZero(p));
 }
 
 /** An exact quotient, whatever the dividend's sign; one that floors also leaves out a rest below the divisor. */
@@ -75,7 +77,7 @@ function divideUnsure(
   floors: boolean,
   isPositive: boolean,
 ): Divided {
-  const key = `${floors} ${keyOf(dividend)} / ${keyOf(divisor)}`;
+  const key = `${floors} ${dividend.key} / ${divisor.key}`;
   const same = known.named.get(`quotient ${key}`);
   if (same) return { quotient: same, remainder: known.named.get(`remainder ${key}`)! };
   const { quotient, remainder } = atoms(known, dividend, divisor);
@@ -84,13 +86,13 @@ function divideUnsure(
     known.add(isZero(subtract(dividend, add(multiply(divisor, q), r))));
     known.add(atLeastZero(subtract(subtract(divisor, ONE), r)));
     known.add(atLeastZero(floors ? r : subtract(add(divisor, r), ONE)));
-    const isNegative = atLeastZero(subtract(scale(dividend, -1n), ONE));
-    const below = floors ? subtract(scale(q, -1n), ONE) : scale(q, -1n);
+    const isNegative = atLeastZero(subtract(opposite(dividend), ONE));
+    const below = floors ? subtract(opposite(q), ONE) : opposite(q);
     known.cases.push({
-      atoms: [...q.keys(), ...r.keys()],
+      atoms: [...q.atoms, ...r.atoms],
       cases: [
         [atLeastZero(dividend), atLeastZero(r), atLeastZero(q)],
-        [isNegative, atLeastZero(below), ...(floors ? [] : [atLeastZero(scale(r, -1n))])],
+        [isNegative, atLeastZero(below), ...(floors ? [] : [atLeastZero(opposite(r))])],
       ],
     });
   }
@@ -119,13 +121,13 @@ function simplified(known: Knowledge, dividend: Polynomial, divisor: Polynomial)
 
 /** The dividend with remainders by the same divisor as their dividends, and that with dividends as `b * q + r`. */
 function otherForms(known: Knowledge, dividend: Polynomial, divisor: Polynomial): readonly (Polynomial | undefined)[] {
-  const key = keyOf(divisor);
+  const key = divisor.key;
   let plain = dividend;
   for (let turn = 0; turn < 4; turn++) {
     const found = [...plain].flatMap(([monomial, by]) => {
-      const definition = known.definitions.get(monomial);
-      const fits = definition?.kind === "division" && definition.remainder === monomial;
-      return fits && keyOf(definition.divisor) === key && isOwn(known, definition) ? [{ definition, by }] : [];
+      const definition = known.definitionOf(monomial);
+      const fits = definition?.kind === "division" && definition.remainder === monomial.atoms[0];
+      return fits && definition.divisor.key === key && isOwn(known, definition) ? [{ definition, by }] : [];
     });
     const [first] = found;
     if (!first) break;
@@ -160,18 +162,24 @@ function unfolded(known: Knowledge, p: Polynomial): Polynomial | undefined {
 }
 
 /** How often all terms of a polynomial, but its constant, occur in another. */
-function timesWithin(part: Polynomial, whole: Polynomial): bigint | undefined {
-  const terms = [...part].filter(([monomial]) => monomial !== "");
-  const [first] = terms;
-  const there = first && whole.get(first[0]);
-  if (there === undefined || there % first![1] !== 0n) return undefined;
-  const by = there / first![1];
-  return terms.every(([monomial, each]) => whole.get(monomial) === each * by) ? by : undefined;
+function timesWithin(part: Polynomial, whole: Polynomial): Integer | undefined {
+  let by: Integer | undefined;
+  for (let i = 0; i < part.size; i++) {
+    const [monomial, each] = [part.monomials[i]!, part.coefficients[i]!];
+    if (monomial === UNIT) continue;
+    const there = whole.of(monomial);
+    if (by === undefined) {
+      if (there === 0 || remainderOf(there, each) !== 0) return undefined;
+      by = exactQuotient(there, each);
+    }
+    if (there !== times(each, by)) return undefined;
+  }
+  return by;
 }
 
 /** Whether the conditions of a division, which another case may have made, hold here. */
 export function isOwn(known: Knowledge, { dividend, divisor, quotient }: DivisionAtoms): boolean {
-  return known.named.get(`quotient ${keyOf(dividend)} / ${keyOf(divisor)}`)?.get(quotient) === 1n;
+  return known.named.get(`quotient ${dividend.key} / ${divisor.key}`)?.of(monomialOf([quotient])) === 1;
 }
 
 function atoms(known: Knowledge, dividend: Polynomial, divisor: Polynomial): Divided {
@@ -185,8 +193,9 @@ function atoms(known: Knowledge, dividend: Polynomial, divisor: Polynomial): Div
 /** New atoms for the quotient and the remainder, of a dividend `>= 0` and a divisor `>= 1`. */
 function named(known: Knowledge, dividend: Polynomial, divisor: Polynomial): Divided {
   if (isConstant(dividend) && isConstant(divisor)) {
-    const [x, y] = [constantOf(dividend), constantOf(divisor)];
-    return { quotient: constant(x / y), remainder: constant(x % y) };
+    const rest = remainderOf(constantOf(dividend), constantOf(divisor));
+    const whole = exactQuotient(plus(constantOf(dividend), -rest), constantOf(divisor));
+    return { quotient: constant(whole), remainder: constant(rest) };
   }
   const { quotient, remainder } = atoms(known, dividend, divisor);
   known.add(isZero(subtract(dividend, add(multiply(divisor, quotient), remainder))));
@@ -216,16 +225,16 @@ function boundBelow(known: Knowledge, dividend: Polynomial, divisor: Polynomial,
   if (!isAtLeastZero(known, beyond, "sums")) return;
   const more = subtract(quotient, ONE);
   known.add(atLeastZero(more));
-  const least = known.least(divisor) ?? 1n;
-  if (least > 1n && !isConstant(divisor)) known.add(atLeastZero(subtract(beyond, scale(more, least))));
+  const least = known.least(divisor) ?? 1;
+  if (least > 1 && !isConstant(divisor)) known.add(atLeastZero(subtract(beyond, scale(more, least))));
 }
 
 /** Of a number below `f * divisor` the quotient is below `f`: a program's row, where the grid is rows times columns. */
 function boundByMost(known: Knowledge, dividend: Polynomial, divisor: Polynomial, quotient: Polynomial): void {
-  const [[name, by] = [], ...more] = [...dividend];
-  if (name === undefined || by !== 1n || more.length > 0 || isConstant(divisor)) return;
+  const [monomial] = dividend.monomials;
+  if (monomial === undefined || dividend.size > 1 || dividend.coefficients[0] !== 1 || isConstant(divisor)) return;
   for (const { p, exact } of known.conditions.slice()) {
-    if (exact || p.get(name) !== -1n || p.size > 3) continue;
+    if (exact || p.size > 3 || p.of(monomial) !== -1) continue;
     const end = add(add(p, dividend), ONE);
     const found = divisions(end, divisor).find(({ rest }) => rest.size === 0);
     if (found) known.add(atLeastZero(subtract(subtract(found.quotient, ONE), quotient)));
@@ -237,11 +246,12 @@ function boundByMost(known: Knowledge, dividend: Polynomial, divisor: Polynomial
  * rows that the group has, is a column.
  */
 function boundByFactor(known: Knowledge, dividend: Polynomial, divisor: Polynomial, quotient: Polynomial): void {
-  const [[name, by] = [], ...more] = [...dividend];
-  const inner = name === undefined ? undefined : known.definitions.get(name);
-  if (more.length > 0 || by !== 1n || inner?.kind !== "division" || inner.remainder !== name) return;
+  const [monomial] = dividend.monomials;
+  if (monomial === undefined || dividend.size > 1 || dividend.coefficients[0] !== 1) return;
+  const inner = known.definitionOf(monomial);
+  if (inner?.kind !== "division" || inner.remainder !== monomial.atoms[0]) return;
   if (inner.divisor.size !== 1 || isConstant(divisor) || !isOwn(known, inner)) return;
-  for (const factor of new Set(atomsOf([...inner.divisor.keys()][0]!))) {
+  for (const factor of inner.divisor.atoms) {
     const f = atom(factor);
     if (!isAtLeastZero(known, subtract(subtract(multiply(f, divisor), ONE), dividend), "products")) continue;
     known.add(atLeastZero(subtract(subtract(f, ONE), quotient)));
@@ -250,10 +260,10 @@ function boundByFactor(known: Knowledge, dividend: Polynomial, divisor: Polynomi
 
 /** Quotients by one divisor are ordered as their dividends. */
 function compareQuotients(known: Knowledge, dividend: Polynomial, divisor: Polynomial, quotient: Polynomial): void {
-  const key = keyOf(divisor);
+  const key = divisor.key;
   for (const [name, other] of known.definitions) {
-    if (other.kind !== "division" || other.quotient !== name || quotient.has(name)) continue;
-    if (keyOf(other.divisor) !== key || !isOwn(known, other)) continue;
+    if (other.kind !== "division" || other.quotient !== name || quotient.has(monomialOf([name]))) continue;
+    if (other.divisor.key !== key || !isOwn(known, other)) continue;
     const q = atom(name);
     for (const [high, low, above, below] of [
       [q, quotient, other.dividend, dividend],

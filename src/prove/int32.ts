@@ -13,10 +13,9 @@ import type { OpStep } from "./flow.js";
 import type { Knowledge } from "./knowledge.js";
 import { isPositive } from "./launch.js";
 import type { Model } from "./model.js";
+import { LIMIT } from "./products.js";
 import { CONTENTS } from "./words.js";
 
-/** The name of 2^31. */
-export const LIMIT = "2**31";
 const END = 2 ** 31;
 /** What 2^31 is far above, as tiles and the numbers of configs are. */
 const FAR = 2 ** 23;

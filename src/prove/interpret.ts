@@ -3,15 +3,16 @@ import { conditionsOf as conjuncts, not, type Term, TRUE } from "../terms/term.j
 import { isAtLeastZero } from "./decide.js";
 import { divide } from "./division.js";
 import { atLeastZero, type Condition, isZero, type Knowledge } from "./knowledge.js";
+import { monomialOf } from "./monomial.js";
 import {
   add,
   atom,
   constant,
   constantOf,
   isConstant,
-  keyOf,
   multiply,
   ONE,
+  opposite,
   type Polynomial,
   scale,
   subtract,
@@ -70,12 +71,12 @@ function folded(known: Knowledge, p: Polynomial): Polynomial {
 
 function foldedOnce(known: Knowledge, p: Polynomial): Polynomial | undefined {
   for (const [monomial, by] of p) {
-    const definition = known.definitions.get(monomial);
-    if (definition?.kind !== "division" || definition.remainder !== monomial) continue;
+    const definition = known.definitionOf(monomial);
+    if (definition?.kind !== "division" || definition.remainder !== monomial.atoms[0]) continue;
     const { dividend, divisor, quotient, remainder } = definition;
-    if (!known.named.get(`quotient ${keyOf(dividend)} / ${keyOf(divisor)}`)?.has(quotient)) continue;
+    if (!known.named.get(`quotient ${dividend.key} / ${divisor.key}`)?.has(monomialOf([quotient]))) continue;
     const whole = scale(multiply(divisor, atom(quotient)), by);
-    if (![...whole].every(([each, factor]) => p.get(each) === factor)) continue;
+    if (!whole.monomials.every((each, i) => p.of(each) === whole.coefficients[i])) continue;
     return add(subtract(subtract(p, whole), scale(atom(remainder), by)), dividend, by);
   }
   return undefined;
@@ -83,14 +84,14 @@ function foldedOnce(known: Knowledge, p: Polynomial): Polynomial | undefined {
 
 /** The smaller or the larger of two, which is one of them. */
 function extreme(known: Knowledge, x: Polynomial, y: Polynomial, of: "least" | "greatest"): Polynomial {
-  const key = `${of} ${keyOf(x)} | ${keyOf(y)}`;
+  const key = `${of} ${x.key} | ${y.key}`;
   const same = known.named.get(key);
   if (same) return same;
-  const sign = of === "least" ? 1n : -1n;
+  const sign = of === "least" ? 1 : -1;
   // Where it is not negative, x is the one.
   const apart = scale(subtract(y, x), sign);
   if (isAtLeastZero(known, apart, "sums")) return x;
-  if (isAtLeastZero(known, scale(apart, -1n), "sums")) return y;
+  if (isAtLeastZero(known, opposite(apart), "sums")) return y;
   const name = known.fresh();
   const value = atom(name);
   known.definitions.set(name, { kind: "extreme", of, x, y });
@@ -101,7 +102,7 @@ function extreme(known: Knowledge, x: Polynomial, y: Polynomial, of: "least" | "
     atoms: [name],
     cases: [
       [isZero(subtract(value, x)), atLeastZero(apart)],
-      [isZero(subtract(value, y)), atLeastZero(subtract(scale(apart, -1n), ONE))],
+      [isZero(subtract(value, y)), atLeastZero(subtract(opposite(apart), ONE))],
     ],
   });
   known.named.set(key, value);
@@ -109,14 +110,14 @@ function extreme(known: Knowledge, x: Polynomial, y: Polynomial, of: "least" | "
 }
 
 /** A number that neither of two passes, the smaller or the larger of them does not pass. */
-function boundExtreme(known: Knowledge, x: Polynomial, y: Polynomial, value: Polynomial, sign: bigint): void {
+function boundExtreme(known: Knowledge, x: Polynomial, y: Polynomial, value: Polynomial, sign: 1 | -1): void {
   const [a, b] = [known.least(scale(x, sign)), known.least(scale(y, sign))];
   if (a !== undefined && b !== undefined) {
     known.add(atLeastZero(subtract(scale(value, sign), constant(a < b ? a : b))));
     return;
   }
-  if (sign < 0n) return;
-  for (const bound of [1n, 0n]) {
+  if (sign < 0) return;
+  for (const bound of [1, 0]) {
     const reaches = (p: Polynomial): boolean => isAtLeastZero(known, subtract(p, constant(bound)), "products");
     if (!reaches(x) || !reaches(y)) continue;
     known.add(atLeastZero(subtract(value, constant(bound))));
@@ -125,8 +126,8 @@ function boundExtreme(known: Knowledge, x: Polynomial, y: Polynomial, value: Pol
 }
 
 function chosen(known: Knowledge, condition: Term, x: Polynomial, y: Polynomial): Polynomial {
-  if (keyOf(x) === keyOf(y)) return x;
-  const key = `choice ${condition.id} ${keyOf(x)} | ${keyOf(y)}`;
+  if (x.key === y.key) return x;
+  const key = `choice ${condition.id} ${x.key} | ${y.key}`;
   const same = known.named.get(key);
   if (same) return same;
   if (isPlain(known, condition)) return x;
@@ -157,7 +158,7 @@ function isPlain(known: Knowledge, condition: Term): boolean {
 
 function called(known: Knowledge, term: Term): Polynomial {
   const given = term.parts.map((part) => polynomialOf(known, part));
-  const key = `call ${term.name} ${given.map(keyOf).join(" | ")}`;
+  const key = `call ${term.name} ${given.map((each) => each.key).join(" | ")}`;
   const same = known.named.get(key);
   if (same) return same;
   const name = known.fresh();
@@ -174,7 +175,7 @@ function together(known: Knowledge, term: Term): readonly Condition[] {
   const between = (low: Term, high: Term) => subtract(polynomialOf(known, high), polynomialOf(known, low));
   switch (term.kind) {
     case "false":
-      return [atLeastZero(constant(-1n))];
+      return [atLeastZero(constant(-1))];
     case "atMost":
       return [atLeastZero(between(term.parts[0]!, term.parts[1]!))];
     case "equal":
@@ -210,12 +211,12 @@ function assumeDifferent(known: Knowledge, term: Term): void {
   const [x, y] = term.parts;
   const apart = subtract(polynomialOf(known, x!), polynomialOf(known, y!));
   if (isConstant(apart)) {
-    if (constantOf(apart) === 0n) known.impossible = true;
+    if (constantOf(apart) === 0) known.impossible = true;
     return;
   }
   known.cases.push({
     atoms: [],
-    cases: [[atLeastZero(subtract(apart, ONE))], [atLeastZero(subtract(scale(apart, -1n), ONE))]],
+    cases: [[atLeastZero(subtract(apart, ONE))], [atLeastZero(subtract(opposite(apart), ONE))]],
   });
 }
 
@@ -241,7 +242,7 @@ export function proves(known: Knowledge, goal: Term): boolean {
       return provesAtMost(known, x!, y!);
     case "equal": {
       const apart = subtract(polynomialOf(known, x!), polynomialOf(known, y!));
-      return [apart, scale(apart, -1n)].every((p) => isAtLeastZero(known, p, "cases"));
+      return [apart, opposite(apart)].every((p) => isAtLeastZero(known, p, "cases"));
     }
     default:
       return isRefuted(known, not(goal));
@@ -258,5 +259,5 @@ function provesAtMost(known: Knowledge, x: Term, y: Term): boolean {
 function isRefuted(known: Knowledge, term: Term): boolean {
   const inside = known.child();
   assume(inside, term);
-  return inside.impossible || isAtLeastZero(inside, constant(-1n), "cases");
+  return inside.impossible || isAtLeastZero(inside, constant(-1), "cases");
 }

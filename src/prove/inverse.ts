@@ -23,18 +23,20 @@ import { polynomialOf } from "./interpret.js";
 import type { Definition, Knowledge } from "./knowledge.js";
 import type { Model } from "./model.js";
 import { rowFunction } from "./partitions.js";
+import { type Integer, magnitude } from "./exact-integer.js";
+import { type Monomial, monomialOf, UNIT, without } from "./monomial.js";
 import {
   add,
-  atomsOf,
   constantOf,
-  degreeOf,
   type Division,
   divisions,
-  keyOf,
+  isEqual,
   multiply,
   ONE,
+  opposite,
+  partOf,
   type Polynomial,
-  scale,
+  single,
   subtract,
 } from "./polynomial.js";
 
@@ -64,8 +66,8 @@ interface Open {
 /** A term of a sum with one unsolved atom, as that atom times what is known. */
 interface Digit {
   readonly unsolved: string;
-  readonly radix: string;
-  readonly by: bigint;
+  readonly radix: Monomial;
+  readonly by: Integer;
 }
 
 type Quotient = Extract<Definition, { readonly kind: "division" }>;
@@ -110,26 +112,29 @@ class Inversion {
     const digits = [...rest].map(([monomial, by]) => this.#digitOf(monomial, by));
     if (digits.includes(undefined)) return false;
     const [first, ...more] = digits as Digit[];
-    const magnitude = first!.by < 0n ? negative(left) : left;
-    if (more.length > 0 || first!.radix !== "" || magnitudeOf(first!) !== 1n) {
-      const opposite = { p: scale(rest, -1n), is: negative(left) };
+    const positive = first!.by < 0 ? negative(left) : left;
+    if (more.length > 0 || first!.radix !== UNIT || magnitude(first!.by) !== 1) {
       // What is known stays beside the digits where it can: the element is not negative, what is left of it may be.
-      const ways = [...(given.size > 0 ? [{ p, is }] : []), { p: rest, is: left }, opposite];
+      const ways = [
+        ...(given.size > 0 ? [{ p, is }] : []),
+        { p: rest, is: left },
+        { p: opposite(rest), is: negative(left) },
+      ];
       if (this.#splitDigits(ways, digits as Digit[])) return true;
       if (more.length > 0) return false;
     }
-    this.#assign(first!.unsolved, quotient(magnitude, this.#radixTerm(first!)));
+    this.#assign(first!.unsolved, quotient(positive, this.#radixTerm(first!)));
     return true;
   }
 
   /** Of `offsets[row] + …`, with offsets that partition the elements: the row is that of the element. */
   #stepRow(p: Polynomial, is: Term): boolean {
     for (const [monomial, by] of p) {
-      const definition = this.known.definitions.get(monomial);
-      if (definition?.kind !== "call" || by !== 1n) continue;
+      const definition = this.known.definitionOf(monomial);
+      if (definition?.kind !== "call" || by !== 1) continue;
       const row = rowFunction(this.model, definition.name);
-      const [[name, factor] = [], ...more] = [...definition.given[0]!];
-      if (row === undefined || more.length > 0 || factor !== 1n || !name || this.#termOfAtom(name)) continue;
+      const name = row === undefined ? undefined : atomOf(definition.given[0]!);
+      if (row === undefined || name === undefined || this.#termOfAtom(name)) continue;
       this.#assign(name, call(row, is));
       return true;
     }
@@ -140,13 +145,13 @@ class Inversion {
   #splitDigits(ways: readonly Open[], digits: readonly Digit[]): boolean {
     const radixes = new Map(
       digits
-        .filter(({ radix, by }) => radix !== "" || (by !== 1n && by !== -1n))
-        .toSorted((x, y) => degreeOf(x.radix) - degreeOf(y.radix) || (magnitudeOf(x) < magnitudeOf(y) ? -1 : 1))
-        .map((digit) => [`${magnitudeOf(digit)} ${digit.radix}`, digit]),
+        .filter(({ radix, by }) => radix !== UNIT || magnitude(by) !== 1)
+        .toSorted((x, y) => x.radix.degree - y.radix.degree || (magnitude(x.by) < magnitude(y.by) ? -1 : 1))
+        .map((digit) => [`${magnitude(digit.by)} ${digit.radix.id}`, digit]),
     );
     for (const digit of radixes.values())
       for (const { p, is } of ways) {
-        const found = this.#digitsOf(p, new Map([[digit.radix, magnitudeOf(digit)]]));
+        const found = this.#digitsOf(p, single(digit.radix, magnitude(digit.by)));
         if (!found) continue;
         const by = this.#radixTerm(digit);
         for (const part of [
@@ -170,28 +175,23 @@ class Inversion {
     if (isDigit(low)) return divided;
     // Lanes that count down from the end of a block: `-1 - lane`.
     const lifted = add(low, radix);
-    return constantOf(low) < 0n && isDigit(lifted) ? { quotient: subtract(high, ONE), rest: lifted } : undefined;
+    return constantOf(low) < 0 && isDigit(lifted) ? { quotient: subtract(high, ONE), rest: lifted } : undefined;
   }
 
-  #digitOf(monomial: string, by: bigint): Digit | undefined {
-    const [unsolved, ...more] = atomsOf(monomial).filter((name) => !this.#termOfAtom(name));
+  #digitOf(monomial: Monomial, by: Integer): Digit | undefined {
+    const [unsolved, ...more] = monomial.atoms.filter((name) => !this.#termOfAtom(name));
     if (unsolved === undefined || more.length > 0) return undefined;
-    const radix = atomsOf(monomial)
-      .filter((name) => name !== unsolved)
-      .join("*");
-    return { unsolved, radix, by };
+    return { unsolved, radix: without(monomial, monomialOf([unsolved]))!, by };
   }
 
-  #radixTerm(digit: Digit): Term {
-    return this.#termOf(new Map([[digit.radix, magnitudeOf(digit)]]))!;
+  #radixTerm({ radix, by }: Digit): Term {
+    return this.#termOf(single(radix, magnitude(by)))!;
   }
 
   /** The part of a polynomial that is solved, and the rest. */
   #parted(p: Polynomial): readonly [Polynomial, Polynomial] {
-    const [given, rest] = [new Map<string, bigint>(), new Map<string, bigint>()];
-    for (const [monomial, by] of p)
-      (atomsOf(monomial).every((name) => this.#termOfAtom(name)) ? given : rest).set(monomial, by);
-    return [given, rest];
+    const isSolved = ({ atoms }: Monomial): boolean => atoms.every((name) => this.#termOfAtom(name));
+    return [partOf(p, isSolved), partOf(p, (monomial) => !isSolved(monomial))];
   }
 
   // ---- atoms as terms -------------------------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ class Inversion {
   #termOf(p: Polynomial, inside: ReadonlySet<string> = new Set()): Term | undefined {
     const terms: Term[] = [];
     for (const [monomial, by] of p) {
-      const factors = atomsOf(monomial).map((name) => this.#termOfAtom(name, inside));
+      const factors = monomial.atoms.map((name) => this.#termOfAtom(name, inside));
       if (factors.includes(undefined)) return undefined;
       terms.push(product(number(by), ...(factors as Term[])));
     }
@@ -258,17 +258,18 @@ class Inversion {
     for (const [name, outer] of divisions) {
       if (this.#solved.has(name) || !isOwn(this.known, outer)) continue;
       const inner = divisions.find(
-        ([each, of]) => outer.dividend.get(each) === 1n && outer.dividend.size === 1 && isOwn(this.known, of),
+        ([each, of]) =>
+          outer.dividend.size === 1 && outer.dividend.of(monomialOf([each])) === 1 && isOwn(this.known, of),
       );
       if (!inner) continue;
-      const dividend = keyOf(inner[1].dividend);
-      const divisor = keyOf(multiply(inner[1].divisor, outer.divisor));
+      const { dividend } = inner[1];
+      const divisor = multiply(inner[1].divisor, outer.divisor);
       const same = divisions.find(
         ([each, of]) =>
           this.#solved.has(each) &&
           isOwn(this.known, of) &&
-          keyOf(of.dividend) === dividend &&
-          keyOf(of.divisor) === divisor,
+          isEqual(of.dividend, dividend) &&
+          isEqual(of.divisor, divisor),
       );
       if (!same) continue;
       this.#assign(name, this.#solved.get(same[0])!);
@@ -292,7 +293,7 @@ class Inversion {
 
   /** Where a sum has too many unknowns, the first program will do as well as others. */
   #chooseFirst(): boolean {
-    const atoms = new Set(this.#stuck.flatMap(({ p }) => [...p.keys()].flatMap(atomsOf)));
+    const atoms = new Set(this.#stuck.flatMap(({ p }) => p.atoms));
     const [name] = [...this.variables].filter((each) => atoms.has(each) && !this.#solved.has(each));
     if (name === undefined) return false;
     this.#assign(name, number(0));
@@ -300,4 +301,8 @@ class Inversion {
   }
 }
 
-const magnitudeOf = ({ by }: Digit): bigint => (by < 0n ? -by : by);
+/** The atom that a polynomial is, if it is one. */
+function atomOf({ size, monomials, coefficients }: Polynomial): string | undefined {
+  const isAtom = size === 1 && coefficients[0] === 1 && monomials[0]!.degree === 1;
+  return isAtom ? monomials[0]!.atoms[0] : undefined;
+}

@@ -2,19 +2,10 @@
 import type { Term } from "../terms/term.js";
 import { SharedMap } from "./shared-map.js";
 import type { Budget } from "./budget.js";
-import {
-  add,
-  atomsOf,
-  constantOf,
-  degreeOf,
-  isConstant,
-  keyOf,
-  ONE,
-  type Polynomial,
-  subtract,
-  tightened,
-  without,
-} from "./polynomial.js";
+import { floorQuotient, type Integer, plus, times } from "./exact-integer.js";
+import { type Monomial, monomialOf, UNIT, without } from "./monomial.js";
+import { Points } from "./points.js";
+import { add, constantOf, isConstant, ONE, Polynomial, subtract, tightened } from "./polynomial.js";
 
 /** `p >= 0`, or `p = 0` if it is `exact`. */
 export interface Condition {
@@ -49,8 +40,8 @@ export type CallFacts = (name: string, given: readonly Term[], value: Term) => r
 
 /** Either end is undefined where none is known. */
 export interface Interval {
-  readonly least: bigint | undefined;
-  readonly most: bigint | undefined;
+  readonly least: Integer | undefined;
+  readonly most: Integer | undefined;
 }
 
 /** The first conditions, as many as `of` says, by their kind. */
@@ -75,6 +66,7 @@ export class Knowledge {
   readonly callFacts: CallFacts;
   /** Whether the conditions contradict each other: nothing runs here. */
   impossible: boolean;
+  readonly points: Points;
   readonly #intervals: Map<string, Interval>;
   readonly #keys: Set<string>;
   readonly #count: { atoms: number };
@@ -93,6 +85,7 @@ export class Knowledge {
     this.#intervals = new Map(parent?.intervals);
     this.#keys = new Set(parent?.keys);
     this.#count = parent?.count ?? { atoms: 0 };
+    this.points = new Points(this, parent?.points);
   }
 
   /** The same knowledge, to which more can be added. */
@@ -137,10 +130,10 @@ export class Knowledge {
   add({ p: given, exact }: Condition): void {
     const p = exact ? given : tightened(given);
     if (isConstant(p)) {
-      if (exact ? constantOf(p) !== 0n : constantOf(p) < 0n) this.impossible = true;
+      if (exact ? constantOf(p) !== 0 : constantOf(p) < 0) this.impossible = true;
       return;
     }
-    const key = `${exact} ${keyOf(p)}`;
+    const key = `${exact} ${p.key}`;
     if (this.#keys.has(key)) return;
     this.#keys.add(key);
     this.conditions.push({ p, exact });
@@ -148,70 +141,86 @@ export class Knowledge {
     if (!exact) this.#divide(p);
   }
 
+  /** The definition of an atom, where a monomial is one. */
+  definitionOf({ degree, atoms }: Monomial): Definition | undefined {
+    return degree === 1 ? this.definitions.get(atoms[0]!) : undefined;
+  }
+
   /** The numbers that a monomial lies between. */
-  interval(monomial: string): Interval {
-    let product: Interval = { least: 1n, most: 1n };
-    for (const each of atomsOf(monomial)) product = times(product, this.#intervals.get(each) ?? ANY);
+  interval({ atoms }: Monomial): Interval {
+    let product: Interval = { least: 1, most: 1 };
+    for (const each of atoms) product = productOf(product, this.#intervals.get(each) ?? ANY);
     return product;
   }
 
   /** A number that a polynomial is never below, by intervals alone. */
-  least(p: Polynomial): bigint | undefined {
-    let total = 0n;
-    for (const [monomial, by] of p) {
-      const { least, most } = this.interval(monomial);
-      const end = by > 0n ? least : most;
+  least({ monomials, coefficients }: Polynomial): Integer | undefined {
+    let total: Integer = 0;
+    for (let i = 0; i < monomials.length; i++) {
+      const { least, most } = this.interval(monomials[i]!);
+      const by = coefficients[i]!;
+      const end = by > 0 ? least : most;
       if (end === undefined) return undefined;
-      total += by * end;
+      total = plus(total, times(by, end));
     }
     return total;
   }
 
   /** Intervals from conditions on a single atom. */
   #note(p: Polynomial, exact: boolean): void {
-    const [term, more] = [...p].filter(([monomial]) => monomial !== "");
-    if (term === undefined || more !== undefined || degreeOf(term[0]) !== 1) return;
-    const [name, by] = term;
+    const place = p.monomials[0] === UNIT ? 1 : 0;
+    const monomial = p.monomials[place];
+    if (monomial?.degree !== 1 || p.size > 2 || (p.size === 2 && !p.has(UNIT))) return;
+    const [name] = monomial.atoms as [string];
+    const by = p.coefficients[place]!;
     const base = constantOf(p);
     const { least, most } = this.#intervals.get(name) ?? ANY;
-    const lower = by > 0n || exact ? ceil(-base, by) : undefined;
-    const upper = by < 0n || exact ? floor(-base, by) : undefined;
+    const lower = by > 0 || exact ? ceil(-base, by) : undefined;
+    const upper = by < 0 || exact ? floor(-base, by) : undefined;
     this.#intervals.set(name, { least: larger(least, lower), most: smaller(most, upper) });
   }
 
   /** `B * x - B - 1 >= 0` with `B >= 1` says more: `x - 2 >= 0`, for integers. */
   #divide(p: Polynomial): void {
-    if (constantOf(p) >= 0n || p.size < 3) return;
-    const monomials = [...p.keys()].filter((monomial) => monomial !== "");
-    const shared = atomsOf(monomials[0]!).find((name) => monomials.every((each) => atomsOf(each).includes(name)));
-    const { least } = shared === undefined ? ANY : this.interval(shared);
-    if (shared === undefined || least === undefined || least < 1n) return;
-    const divided = new Map(monomials.map((monomial) => [without(monomial, shared)!, p.get(monomial)!]));
+    if (p.size < 3 || constantOf(p) >= 0) return;
+    const monomials = p.monomials.filter((monomial) => monomial !== UNIT);
+    const shared = monomials[0]!.atoms.find((name) => monomials.every(({ atoms }) => atoms.includes(name)));
+    const { least } = shared === undefined ? ANY : (this.#intervals.get(shared) ?? ANY);
+    if (shared === undefined || least === undefined || least < 1) return;
+    const divisor = monomialOf([shared]);
+    const divided = new Polynomial(
+      monomials.map((monomial) => without(monomial, divisor)!),
+      monomials.map((monomial) => p.of(monomial)),
+    );
     this.add(atLeastZero(subtract(divided, ONE)));
   }
 }
 
 /** `x >= y + 1`, as a condition. */
-export const isAbove = (x: Polynomial, y: Polynomial): Condition => atLeastZero(add(subtract(x, y), ONE, -1n));
+export const isAbove = (x: Polynomial, y: Polynomial): Condition => atLeastZero(add(subtract(x, y), ONE, -1));
 
-function times(x: Interval, y: Interval): Interval {
-  if (x.least === 1n && x.most === 1n) return y;
-  const isPositive = (of: Interval) => of.least !== undefined && of.least >= 0n;
-  if (isPositive(x) && isPositive(y)) {
-    const most = x.most === undefined || y.most === undefined ? undefined : x.most * y.most;
-    return { least: x.least! * y.least!, most };
+function productOf(x: Interval, y: Interval): Interval {
+  if (x.least === 1 && x.most === 1) return y;
+  if (x.least !== undefined && x.least >= 0 && y.least !== undefined && y.least >= 0) {
+    const most = x.most === undefined || y.most === undefined ? undefined : times(x.most, y.most);
+    return { least: times(x.least, y.least), most };
   }
   if (x.least === undefined || x.most === undefined || y.least === undefined || y.most === undefined) return ANY;
-  const [first, ...more] = [x.least * y.least, x.least * y.most, x.most * y.least, x.most * y.most];
+  const [first, ...more] = [
+    times(x.least, y.least),
+    times(x.least, y.most),
+    times(x.most, y.least),
+    times(x.most, y.most),
+  ];
   return {
     least: more.reduce((a, b) => (a < b ? a : b), first!),
     most: more.reduce((a, b) => (a > b ? a : b), first!),
   };
 }
 
-const floor = (x: bigint, y: bigint): bigint => (x - (((x % y) + y) % y)) / y;
-const ceil = (x: bigint, y: bigint): bigint => -floor(-x, y);
-const larger = (x: bigint | undefined, y: bigint | undefined) =>
+const floor = (x: Integer, y: Integer): Integer => (y < 0 ? floorQuotient(-x, -y) : floorQuotient(x, y));
+const ceil = (x: Integer, y: Integer): Integer => -floor(-x, y);
+const larger = (x: Integer | undefined, y: Integer | undefined) =>
   x === undefined || (y !== undefined && y > x) ? y : x;
-const smaller = (x: bigint | undefined, y: bigint | undefined) =>
+const smaller = (x: Integer | undefined, y: Integer | undefined) =>
   x === undefined || (y !== undefined && y < x) ? y : x;

@@ -8,13 +8,16 @@ import type { Location } from "../diagnostics/diagnostic.js";
 import { all, atLeast, below, number, sum, type Term, termsIn } from "../terms/term.js";
 import { isAtLeastZero } from "./decide.js";
 import { type OpStep, opsIn } from "./flow.js";
-import { Int32, LIMIT } from "./int32.js";
+import { Int32 } from "./int32.js";
 import { polynomialOf } from "./interpret.js";
 import type { Knowledge } from "./knowledge.js";
 import type { Model } from "./model.js";
 import { offsetsOnly } from "./offsets-only.js";
 import type { Duties, Open, Stand } from "./obligations.js";
-import { add, atom, constant, ONE, type Polynomial, subtract } from "./polynomial.js";
+import { times } from "./exact-integer.js";
+import { UNIT } from "./monomial.js";
+import { add, atom, constant, ONE, type Polynomial, single, subtract } from "./polynomial.js";
+import { LIMIT } from "./products.js";
 import { at, namesOf, type TermTile } from "./symbolic.js";
 import { reasonOf } from "./words.js";
 
@@ -174,17 +177,18 @@ function isInside(here: Knowledge, value: Term): boolean {
   return holds((of) => subtract(subtract(limit, ONE), of), "most") && holds((of) => add(limit, of), "least");
 }
 
-const SMALL = 2n ** 22n;
+const SMALL = 2 ** 22;
 
 /** With numbers in place of what is small whatever the shape, such as lanes: no less, or no more, than it is. */
 function withoutSmall(here: Knowledge, p: Polynomial, end: "least" | "most"): Polynomial {
   let result = p;
   for (const [monomial, by] of p) {
-    if (monomial === "") continue;
+    if (monomial === UNIT) continue;
     const { least, most } = here.interval(monomial);
-    const bound = by > 0n === (end === "most") ? most : least;
-    if (bound === undefined || bound * by > SMALL || bound * by < -SMALL) continue;
-    result = add(subtract(result, new Map([[monomial, by]])), constant(bound * by));
+    const bound = by > 0 === (end === "most") ? most : least;
+    const value = bound === undefined ? undefined : times(bound, by);
+    if (value === undefined || value > SMALL || value < -SMALL) continue;
+    result = add(subtract(result, single(monomial, by)), constant(value));
   }
   return result;
 }

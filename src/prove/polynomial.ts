@@ -1,54 +1,97 @@
 /** Polynomials with integer coefficients over atoms. */
+import { exactQuotient, floorQuotient, gcd, type Integer, integer, plus, remainderOf, times } from "./exact-integer.js";
+import { joined, type Monomial, monomialOf, UNIT, without } from "./monomial.js";
 
-/** Coefficients by monomial: its atoms in order, joined by `*`. The constant's monomial is empty. */
-export type Polynomial = ReadonlyMap<string, bigint>;
+/** A sum of monomials, each with a coefficient that is not 0. There are few of them, so that a list is searched. */
+export class Polynomial {
+  #key: string | undefined;
+  #hash: number | undefined;
+  #atoms: readonly string[] | undefined;
 
-export const ZERO: Polynomial = new Map();
-export const constant = (value: bigint): Polynomial => (value === 0n ? ZERO : new Map([["", value]]));
-export const ONE: Polynomial = constant(1n);
-export const atom = (name: string): Polynomial => new Map([[name, 1n]]);
+  /** `coefficients[i]` belongs to `monomials[i]`. */
+  constructor(
+    readonly monomials: readonly Monomial[],
+    readonly coefficients: readonly Integer[],
+  ) {}
 
-const NO_ATOMS: readonly string[] = [];
-/** A proof asks for the same few monomials again and again. */
-const knownAtoms = new Map<string, readonly string[]>();
-const MOST_KNOWN = 100_000;
-
-export function atomsOf(monomial: string): readonly string[] {
-  if (monomial === "") return NO_ATOMS;
-  let atoms = knownAtoms.get(monomial);
-  if (!atoms) {
-    if (knownAtoms.size >= MOST_KNOWN) knownAtoms.clear();
-    knownAtoms.set(monomial, (atoms = monomial.split("*")));
+  get size(): number {
+    return this.monomials.length;
   }
-  return atoms;
-}
 
-const knownAtomsIn = new WeakMap<Polynomial, readonly string[]>();
-
-/** The atoms of all monomials, each once. */
-export function atomsIn(p: Polynomial): readonly string[] {
-  let atoms = knownAtomsIn.get(p);
-  if (!atoms) knownAtomsIn.set(p, (atoms = [...new Set([...p.keys()].flatMap(atomsOf))]));
-  return atoms;
-}
-
-export const degreeOf = (monomial: string): number => atomsOf(monomial).length;
-export const constantOf = (p: Polynomial): bigint => p.get("") ?? 0n;
-export const isConstant = (p: Polynomial): boolean => p.size === 0 || (p.size === 1 && p.has(""));
-const keys = new WeakMap<Polynomial, string>();
-
-/** Equal for equal polynomials. */
-export function keyOf(p: Polynomial): string {
-  let key = keys.get(p);
-  if (key === undefined) {
-    const terms: string[] = [];
-    for (const [monomial, by] of p) terms.push(`${digits(by)}.${monomial}`);
-    keys.set(p, (key = terms.sort().join("+")));
+  /** The coefficient of a monomial: 0 where it does not occur. */
+  of(monomial: Monomial): Integer {
+    const place = this.monomials.indexOf(monomial);
+    return place < 0 ? 0 : this.coefficients[place]!;
   }
-  return key;
+
+  has(monomial: Monomial): boolean {
+    return this.monomials.includes(monomial);
+  }
+
+  *[Symbol.iterator](): Iterator<readonly [Monomial, Integer]> {
+    for (let i = 0; i < this.size; i++) yield [this.monomials[i]!, this.coefficients[i]!];
+  }
+
+  /** The atoms of all monomials, each once. */
+  get atoms(): readonly string[] {
+    return (this.#atoms ??= [...new Set(this.monomials.flatMap(({ atoms }) => atoms))]);
+  }
+
+  /** Equal for equal polynomials. */
+  get key(): string {
+    return (this.#key ??= this.monomials
+      .map(({ id }, i) => `${this.coefficients[i]}.${id}`)
+      .sort()
+      .join("+"));
+  }
+
+  /** Equal for equal polynomials, and far cheaper to make than a key. */
+  get hash(): number {
+    if (this.#hash === undefined) {
+      let hash = 0;
+      for (let i = 0; i < this.size; i++) {
+        const own = this.monomials[i]!.hash;
+        const by = this.coefficients[i]!;
+        const low = typeof by === "number" ? by | 0 : Number(BigInt.asIntN(32, by));
+        hash = (hash + Math.imul(own, Math.imul(low, 0x9e3779b1) ^ own)) | 0;
+      }
+      this.#hash = hash;
+    }
+    return this.#hash;
+  }
 }
 
-/** Different polynomials, where only their number matters: comparing hashes is far cheaper than making keys. */
+export const ZERO = new Polynomial([], []);
+export const constant = (value: Integer): Polynomial => {
+  const by = typeof value === "bigint" ? integer(value) : value;
+  return by === 0 ? ZERO : new Polynomial([UNIT], [by]);
+};
+export const ONE = constant(1);
+/** A monomial alone. */
+export const single = (monomial: Monomial, by: Integer = 1): Polynomial => new Polynomial([monomial], [by]);
+export const atom = (name: string): Polynomial => single(monomialOf([name]));
+
+export const constantOf = (p: Polynomial): Integer => p.of(UNIT);
+export const isConstant = (p: Polynomial): boolean => p.size === 0 || (p.size === 1 && p.monomials[0] === UNIT);
+
+/** Those terms of a polynomial that a test accepts. */
+export function partOf(p: Polynomial, test: (monomial: Monomial, by: Integer) => boolean): Polynomial {
+  const [monomials, coefficients]: [Monomial[], Integer[]] = [[], []];
+  for (let i = 0; i < p.size; i++) {
+    if (!test(p.monomials[i]!, p.coefficients[i]!)) continue;
+    monomials.push(p.monomials[i]!);
+    coefficients.push(p.coefficients[i]!);
+  }
+  return new Polynomial(monomials, coefficients);
+}
+
+export function isEqual(x: Polynomial, y: Polynomial): boolean {
+  if (x === y) return true;
+  if (x.size !== y.size || x.hash !== y.hash) return false;
+  return x.monomials.every((monomial, i) => y.of(monomial) === x.coefficients[i]);
+}
+
+/** Different polynomials, where only their number matters. */
 export class PolynomialSet {
   readonly #byHash = new Map<number, Polynomial[]>();
 
@@ -58,101 +101,59 @@ export class PolynomialSet {
 
   /** Whether there was none that equals it. */
   add(p: Polynomial): boolean {
-    const hash = hashOf(p);
-    const same = this.#byHash.get(hash);
-    if (!same) this.#byHash.set(hash, [p]);
+    const same = this.#byHash.get(p.hash);
+    if (!same) this.#byHash.set(p.hash, [p]);
     else if (same.some((each) => isEqual(each, p))) return false;
     else same.push(p);
     return true;
   }
 }
 
-const hashes = new Map<string, number>();
-
-function hashOf(p: Polynomial): number {
-  let hash = 0;
-  for (const [monomial, by] of p) {
-    let own = hashes.get(monomial);
-    if (own === undefined) {
-      if (hashes.size >= MOST_KNOWN) hashes.clear();
-      own = 7;
-      for (let i = 0; i < monomial.length; i++) own = (Math.imul(own, 31) + monomial.charCodeAt(i)) | 0;
-      hashes.set(monomial, own);
-    }
-    hash = (hash + Math.imul(own | 1, Math.imul(Number(BigInt.asIntN(32, by)), 0x9e3779b1) ^ own)) | 0;
+/** Adds `by * monomial` to a sum that is being made. */
+function addTerm(monomials: Monomial[], coefficients: Integer[], monomial: Monomial, by: Integer): void {
+  const place = monomials.indexOf(monomial);
+  if (place < 0) {
+    monomials.push(monomial);
+    coefficients.push(by);
+    return;
   }
-  return hash;
+  const total = plus(coefficients[place]!, by);
+  if (total !== 0) coefficients[place] = total;
+  else {
+    monomials.splice(place, 1);
+    coefficients.splice(place, 1);
+  }
 }
-
-function isEqual(x: Polynomial, y: Polynomial): boolean {
-  if (x.size !== y.size) return false;
-  for (const [monomial, by] of x) if (y.get(monomial) !== by) return false;
-  return true;
-}
-
-/** A bigint takes far longer to write than a number. */
-const digits = (by: bigint): string => (by < 1_000_000n && by > -1_000_000n ? Number(by) : by).toString();
 
 /** `x + by * y` */
-export function add(x: Polynomial, y: Polynomial, by = 1n): Polynomial {
-  const result = new Map(x);
-  for (const [monomial, coefficient] of y) {
-    const total = (result.get(monomial) ?? 0n) + by * coefficient;
-    if (total === 0n) result.delete(monomial);
-    else result.set(monomial, total);
-  }
-  return result;
+export function add(x: Polynomial, y: Polynomial, by: Integer = 1): Polynomial {
+  if (y.size === 0 || by === 0) return x;
+  const [monomials, coefficients] = [x.monomials.slice(), x.coefficients.slice()];
+  for (let i = 0; i < y.size; i++) addTerm(monomials, coefficients, y.monomials[i]!, times(by, y.coefficients[i]!));
+  return new Polynomial(monomials, coefficients);
 }
 
-export const subtract = (x: Polynomial, y: Polynomial): Polynomial => add(x, y, -1n);
+export const subtract = (x: Polynomial, y: Polynomial): Polynomial => add(x, y, -1);
 
-export function scale(p: Polynomial, by: bigint): Polynomial {
-  return by === 0n ? ZERO : new Map([...p].map(([monomial, coefficient]) => [monomial, coefficient * by]));
+export function scale(p: Polynomial, by: Integer): Polynomial {
+  if (by === 1) return p;
+  if (by === 0) return ZERO;
+  return new Polynomial(
+    p.monomials,
+    p.coefficients.map((each) => times(each, by)),
+  );
 }
 
-/** A proof multiplies the same few monomials again and again, too. */
-const products = new Map<string, Map<string, string>>();
-let knownProducts = 0;
-
-/** The product of two monomials. */
-export function joined(x: string, y: string): string {
-  if (x === "") return y;
-  if (y === "") return x;
-  let ofX = products.get(x);
-  if (ofX === undefined) products.set(x, (ofX = new Map()));
-  let product = ofX.get(y);
-  if (product === undefined) {
-    if (knownProducts++ >= MOST_KNOWN) {
-      products.clear();
-      products.set(x, (ofX = new Map()));
-      knownProducts = 0;
-    }
-    ofX.set(y, (product = [...atomsOf(x), ...atomsOf(y)].sort().join("*")));
-  }
-  return product;
-}
+export const opposite = (p: Polynomial): Polynomial => scale(p, -1);
 
 export function multiply(x: Polynomial, y: Polynomial): Polynomial {
-  const result = new Map<string, bigint>();
-  for (const [a, m] of x)
-    for (const [b, n] of y) {
-      const monomial = joined(a, b);
-      const total = (result.get(monomial) ?? 0n) + m * n;
-      if (total === 0n) result.delete(monomial);
-      else result.set(monomial, total);
+  const [monomials, coefficients]: [Monomial[], Integer[]] = [[], []];
+  for (let i = 0; i < x.size; i++)
+    for (let j = 0; j < y.size; j++) {
+      const monomial = joined(x.monomials[i]!, y.monomials[j]!);
+      addTerm(monomials, coefficients, monomial, times(x.coefficients[i]!, y.coefficients[j]!));
     }
-  return result;
-}
-
-/** What is left of a monomial without the atoms of another, or undefined if it lacks one. */
-export function without(monomial: string, divisor: string): string | undefined {
-  const rest = [...atomsOf(monomial)];
-  for (const each of atomsOf(divisor)) {
-    const place = rest.indexOf(each);
-    if (place < 0) return undefined;
-    rest.splice(place, 1);
-  }
-  return rest.join("*");
+  return new Polynomial(monomials, coefficients);
 }
 
 export interface Division {
@@ -161,41 +162,35 @@ export interface Division {
 }
 
 /** `p = coefficient * monomial * quotient + rest`: divides each term; constants by Euclid. */
-function divideByTerm(p: Polynomial, [monomial, coefficient]: readonly [string, bigint]): Division {
-  const quotient = new Map<string, bigint>();
-  const rest = new Map<string, bigint>();
-  for (const [each, by] of p) {
-    const left = each === "" && monomial !== "" ? undefined : without(each, monomial);
-    const exact = left !== undefined && by % coefficient === 0n;
-    if (left === undefined || (!exact && each !== "")) {
-      rest.set(each, by);
+function divideByTerm(p: Polynomial, monomial: Monomial, coefficient: Integer): Division {
+  const quotient: [Monomial[], Integer[]] = [[], []];
+  const rest: [Monomial[], Integer[]] = [[], []];
+  for (let i = 0; i < p.size; i++) {
+    const [each, by] = [p.monomials[i]!, p.coefficients[i]!];
+    const left = each === UNIT && monomial !== UNIT ? undefined : without(each, monomial);
+    const remainder = left === undefined ? by : remainderOf(by, coefficient);
+    if (left === undefined || (remainder !== 0 && each !== UNIT)) {
+      addTerm(...rest, each, by);
       continue;
     }
-    const remainder = exact ? 0n : euclid(by, coefficient);
-    if (by !== remainder) quotient.set(left, (by - remainder) / coefficient);
-    if (remainder !== 0n) rest.set(each, remainder);
+    if (by !== remainder) addTerm(...quotient, left, exactQuotient(plus(by, -remainder), coefficient));
+    if (remainder !== 0) addTerm(...rest, each, remainder);
   }
-  return { quotient, rest };
-}
-
-/** The remainder that is not negative. */
-function euclid(x: bigint, y: bigint): bigint {
-  const magnitude = y < 0n ? -y : y;
-  return ((x % magnitude) + magnitude) % magnitude;
+  return { quotient: new Polynomial(...quotient), rest: new Polynomial(...rest) };
 }
 
 /** `p = divisor * quotient + rest`, in the ways that are worth a try: by each term of a sum as the leading one. */
 export function divisions(p: Polynomial, divisor: Polynomial): readonly Division[] {
   if (divisor.size === 1) {
-    const [term] = divisor;
-    const divided = divideByTerm(p, term!);
+    const divided = divideByTerm(p, divisor.monomials[0]!, divisor.coefficients[0]!);
     return divided.quotient.size > 0 ? [divided] : [];
   }
-  return [...divisor].flatMap(([monomial, coefficient]) => {
-    if (monomial === "" || (coefficient !== 1n && coefficient !== -1n)) return [];
+  return divisor.monomials.flatMap((monomial, i) => {
+    const coefficient = divisor.coefficients[i]!;
+    if (monomial === UNIT || (coefficient !== 1 && coefficient !== -1)) return [];
     let [quotient, rest]: [Polynomial, Polynomial] = [ZERO, p];
     for (let turn = 0; turn < 6; turn++) {
-      const step = divideByTerm(rest, [monomial, coefficient]).quotient;
+      const step = divideByTerm(rest, monomial, coefficient).quotient;
       if (step.size === 0) break;
       quotient = add(quotient, step);
       rest = subtract(rest, multiply(divisor, step));
@@ -205,21 +200,22 @@ export function divisions(p: Polynomial, divisor: Polynomial): readonly Division
   });
 }
 
-export function gcd(x: bigint, y: bigint): bigint {
-  let [a, b] = [x < 0n ? -x : x, y < 0n ? -y : y];
-  while (b !== 0n) [a, b] = [b, a % b];
-  return a;
-}
-
 /** For integers, `p >= 0` is this `>= 0` too: divided by what all coefficients share, with the constant rounded down. */
 export function tightened(p: Polynomial): Polynomial {
-  let shared = 0n;
-  for (const [monomial, coefficient] of p) if (monomial !== "") shared = gcd(shared, coefficient);
-  if (shared <= 1n) return p;
-  const result = new Map<string, bigint>();
-  for (const [monomial, coefficient] of p) if (monomial !== "") result.set(monomial, coefficient / shared);
-  const base = constantOf(p);
-  const rounded = (base - euclid(base, shared)) / shared;
-  if (rounded !== 0n) result.set("", rounded);
-  return result;
+  let shared: Integer = 0;
+  for (let i = 0; i < p.size && shared !== 1; i++)
+    if (p.monomials[i] !== UNIT) shared = gcd(shared, p.coefficients[i]!);
+  if (shared <= 1) return p;
+  const [monomials, coefficients]: [Monomial[], Integer[]] = [[], []];
+  for (let i = 0; i < p.size; i++) {
+    if (p.monomials[i] === UNIT) continue;
+    monomials.push(p.monomials[i]!);
+    coefficients.push(exactQuotient(p.coefficients[i]!, shared));
+  }
+  const rounded = floorQuotient(constantOf(p), shared);
+  if (rounded !== 0) {
+    monomials.push(UNIT);
+    coefficients.push(rounded);
+  }
+  return new Polynomial(monomials, coefficients);
 }

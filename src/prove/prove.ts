@@ -14,6 +14,7 @@ import { dividendDuties } from "./dividends.js";
 import { gridLimits } from "./grid-limits.js";
 import type { Assigned } from "./launch.js";
 import { modelOf } from "./model.js";
+import { withMonomials } from "./monomial.js";
 import { coverageDuties } from "./coverage.js";
 import { overflowDuties } from "./overflow.js";
 import { paddingDuties } from "./padding.js";
@@ -36,7 +37,7 @@ const PROPERTIES: readonly Duties[] = [
 
 /** `checked` is what a launch of the lowered kernel checks. */
 export function prove(ir: KernelIR, checked: readonly Precondition[], trial: Trial): Certificate {
-  return withTerms(() => new Prover(ir, checked, trial).certificate());
+  return withTerms(() => withMonomials(() => new Prover(ir, checked, trial).certificate()));
 }
 
 class Prover {

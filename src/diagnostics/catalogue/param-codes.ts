@@ -104,6 +104,13 @@ export const paramOption = defineCode("param-option", {
         : `${builder}: there is no option ${option}; ${optionInstead(option, known)}`,
   further: (builder: string, most: number, given: string) =>
     `${builder}: it takes at most ${most} argument${most === 1 ? "" : "s"}, and ${given} is one more; leave it out`,
+  again: () => "optional: this is optional already; write .optional() once",
+  required: (builder: string) =>
+    builder === "scalar" || /^constexpr\.(?!launch)/.test(builder)
+      ? `${builder}: a number or a choice has no .optional(); give it a default, which callers may leave out`
+      : builder === "descriptor"
+        ? "descriptor: it has no .optional(); declare tensor(…).optional(), and make the descriptor in the kernel with tl.makeTensorDescriptor"
+        : `${builder}: it has no .optional(), because no caller passes it; leave .optional() out`,
   value: (builder: string, option: string, given: string, wanted: string) =>
     `${builder}: ${option} is ${given}; give ${wanted}`,
 });

@@ -1,6 +1,6 @@
 /** What params are declared with, for authors whose types are casts. */
 import { expect, test } from "vitest";
-import { constexpr, descriptor, kernel, op, scalar, tensor, tl } from "tilescript";
+import { constexpr, descriptor, kernel, op, pointer, scalar, tensor, tl } from "tilescript";
 import { definitionOf } from "../../../src/dsl/definition.js";
 import { trace } from "../../../src/dsl/trace.js";
 
@@ -46,6 +46,22 @@ test.each<[() => unknown, string]>([
   [
     () => anyTensor(tl.float32, ["N"], {}, { contiguous: true }),
     "tensor: it takes at most 3 arguments, and an object is one more; leave it out",
+  ],
+  [
+    () => anyTensor(tl.float32, ["N"]).optional().optional(),
+    "optional: this is optional already; write .optional() once",
+  ],
+  [() => (pointer as any)(tl.float32).optional().optional(), "optional: this is optional already"],
+  [() => anyScalar(tl.int32).optional(), "scalar: a number or a choice has no .optional(); give it a default"],
+  [() => anyConstexpr.int().optional(), "constexpr.int: a number or a choice has no .optional(); give it a default"],
+  [() => anyConstexpr.string(["a"]).optional(), "constexpr.string: a number or a choice has no .optional()"],
+  [() => anyConstexpr.fn({ f: () => 1 }).optional(), "constexpr.fn: a number or a choice has no .optional()"],
+  [() => anyConstexpr.dtype([tl.int8]).optional(), "constexpr.dtype: a number or a choice has no .optional()"],
+  [() => anyConstexpr().optional(), "constexpr: it has no .optional(), because no caller passes it"],
+  [() => anyConstexpr.launch(() => 1).optional(), "constexpr.launch: it has no .optional(), because no caller"],
+  [
+    () => (descriptor as any)(tl.float32, ["N"], ["B"]).optional(),
+    "descriptor: it has no .optional(); declare tensor(…).optional(), and make the descriptor in the kernel",
   ],
   [() => anyScalar(tl.int32, {}, 5), "scalar: it takes at most 2 arguments, and 5 is one more; leave it out"],
   [() => anyConstexpr.int({ default: 1 }, 5), "constexpr.int: it takes at most 1 argument, and 5 is one more"],

@@ -238,3 +238,21 @@ describe("what cannot be checked", () => {
     expect(evaluate(k, { sizes: {} }).unchecked[0]).toContain("the extent of a raw pointer is unknown");
   });
 });
+
+describe("what memory would not hold", () => {
+  const compiled = compile(rows);
+  const evaluated = (M: number, N: number) => () =>
+    compiled.evaluate({ sizes: { M, N }, scalars: { LIMIT: 2 ** 31 }, dtypes: {}, config: 0, seed: 1 });
+
+  test("a grid of more programs than the evaluator has room for is refused before anything is made", () => {
+    expect(evaluated(2 ** 31 - 1, 1)).toThrow(
+      "rows: the grid [1, 2147483647] has 2147483647 programs, and the evaluator runs at most 16777216; give smaller sizes",
+    );
+  });
+
+  test("tensors of more elements than the evaluator has room for are refused before they are drawn", () => {
+    expect(evaluated(2, 2 ** 30)).toThrow(
+      "rows: its tensors have 2147483650 elements, and the evaluator has room for 1073741824; give smaller sizes",
+    );
+  });
+});

@@ -12,6 +12,7 @@ from typing import Any
 
 import triton.language as tl
 from triton import knobs
+from triton.compiler.errors import CompilationError
 from triton.runtime.jit import JITFunction
 
 from .dataflow import difference
@@ -23,6 +24,11 @@ from .protocol import RequestError
 from .ttir import Argument, Observed, ttir
 from .typed_tree import Trees
 from .user_file import import_user_file
+
+BLOCK_POINTERS = (
+    "it has no block pointers any more; write the address and a mask for each axis of boundary_check in place of "
+    "tl.make_block_ptr, x_ptr + rows[:, None] * stride + cols[None, :], and import that with --lift"
+)
 
 
 def read_kernels(request: dict[str, Any]) -> dict[str, Any]:
@@ -144,19 +150,19 @@ def _read(name: str, kernel: JITFunction, signatures: list[dict[str, Argument]])
     """A kernel's trees, and its IR for each call that Triton compiles."""
     observed = Observed()
     compiled: list[tuple[dict[str, Argument], str]] = []
-    refused = "it is not called"
+    refused: dict[str, Any] = {"refused": "it is not called"}
     for signature in signatures:
         other = next((argument for argument in signature.values() if argument.kind == "other"), None)
         if other is not None:
-            refused = f"an argument is a {other.value}"
+            refused = {"refused": f"an argument is a {other.value}"}
             continue
         observed.call = len(compiled)
         try:
             compiled.append((signature, ttir(kernel, signature, observed)))
         except Exception as error:
-            refused = f"Triton does not compile it: {_last_line(error)}"
+            refused = _refusal(kernel, error)
     if not compiled:
-        return {**_head(name, kernel), "refused": refused}
+        return {**_head(name, kernel), **refused}
     observed.call = -1
     observe_others(kernel, compiled[0][0], observed)
     trees = Trees(observed)
@@ -166,6 +172,18 @@ def _read(name: str, kernel: JITFunction, signatures: list[dict[str, Argument]])
         for signature, text in compiled
     ]
     return {**_head(name, kernel), "functions": functions, "calls": calls}
+
+
+def _refusal(kernel: JITFunction, error: Exception) -> dict[str, Any]:
+    """Why Triton does not compile a kernel, with the line of the kernel's file."""
+    said = _last_line(error)
+    removed = BLOCK_POINTERS if said.startswith("Block pointers have been removed") else said
+    refused: dict[str, Any] = {"refused": f"Triton does not compile it: {removed}"}
+    node = getattr(error, "node", None)
+    if isinstance(error, CompilationError) and hasattr(node, "lineno"):
+        # Triton's source of a function starts at its `def`.
+        refused["line"] = _head("", kernel)["line"] + node.lineno - 1
+    return refused
 
 
 def _given(param: Any, types: dict[str, Any], tuned: dict[str, Any], module: ModuleType) -> Argument:

@@ -126,6 +126,29 @@ raise ValueError("results are missing")
   expect(report.kernels[0]!.text).toContain("x: pointer(tl.float16)");
 });
 
+it("should name the line that Triton refuses, and what to write for a block pointer", async () => {
+  const python = `${HEAD}
+@triton.jit
+def block_kernel(x_ptr, n, BLOCK: tl.constexpr):
+    pid = tl.program_id(0)
+    x = tl.make_block_ptr(x_ptr, (n,), (1,), (pid * BLOCK,), (BLOCK,), (0,))
+    tl.store(x, tl.load(x, boundary_check=(0,)) + 1, boundary_check=(0,))
+
+@triton.jit
+def wrong_kernel(x_ptr, n):
+    n += 1
+    tl.store(x_ptr, tl.no_such_function(n))
+`;
+  const ran = await run("refused.py", python, "--types", "x_ptr:*fp32,n:i32,BLOCK=16");
+  const line = (part: string): number => python.split("\n").findIndex((each) => each.includes(part)) + 1;
+  expect(ran.code).toBe(1);
+  expect(ran.err).toContain(
+    `  ${ran.file}:${line("make_block_ptr")}: Triton does not compile it: it has no block pointers any more; ` +
+      "write the address and a mask for each axis of boundary_check",
+  );
+  expect(ran.err).toContain(`  ${ran.file}:${line("no_such_function")}: Triton does not compile it: `);
+});
+
 describe("mistakes of the command line", () => {
   it.each([
     [[], /give --call with a script that launches the kernels, or --types with what a call passes/],

@@ -20,8 +20,10 @@ import {
   type WhyArith,
   type WhyQuotient,
 } from "./arithmetic-rules.js";
-import type { El, Sh, Tile, TileLike } from "../types/tile.js";
-import { tileType, type TileType, type Type } from "../types/types.js";
+import { loneDType, type LoneDType, whyLone } from "../types/lone-number.js";
+import type { Promote } from "../types/promote.js";
+import type { El, Scalar, Sh, Tile, TileLike } from "../types/tile.js";
+import { type ConstexprType, tileType, type TileType, type Type } from "../types/types.js";
 
 // ---- dtypes ---------------------------------------------------------------------------------------------------------
 
@@ -134,12 +136,9 @@ export type PairOf<X, Y> = X extends TileLike
 
 // ---- three operands -------------------------------------------------------------------------------------------------
 
-/** The first of three is a tile of the dtypes that the op takes, or a number beside a tile. */
-type WhyFirst<Op extends string, X> = X extends TileLike
-  ? WhyTripled<Op, X[El]>
-  : X extends number | ConstLike<any, "int" | "float">
-    ? ""
-    : NotATile<Op, X>;
+/** The first of three is a tile of the dtypes that the op takes, or a number. */
+type WhyFirst<Op extends string, X> = X extends TileLike ? WhyTripled<Op, X[El]> : WhyNumber<Op, X>;
+type WhyNumber<Op extends string, X> = X extends number | ConstLike<any, "int" | "float"> ? "" : NotATile<Op, X>;
 export type WhyClamped<Op extends string, X> = WhyFirst<Op, X>;
 export type WhyFused<X> = WhyFirst<"fma", X>;
 /** fma takes floats only. Triton's front end clamps float64, LLVM's PTX does not. */
@@ -155,7 +154,7 @@ export type WhySecond<Op extends string, X, Y> = X extends TileLike
   ? WhyArith<Op, X[El], X[Sh], Y>
   : Y extends TileLike
     ? Both<WhyTripled<Op, Y[El]>, WhyArith<Op, Y[El], Y[Sh], X>>
-    : "";
+    : WhyNumber<Op, Y>;
 /** The third operand, against the result of the first two, or against both where they are numbers. */
 export type WhyThird<Op extends string, X, Y, Z> = [X] extends [TileLike]
   ? WhySecond<Op, PairOf<X, Y>, Z>
@@ -163,15 +162,21 @@ export type WhyThird<Op extends string, X, Y, Z> = [X] extends [TileLike]
     ? WhySecond<Op, PairOf<X, Y>, Z>
     : Z extends TileLike
       ? Both<WhyTripled<Op, Z[El]>, Both<WhyArith<Op, Z[El], Z[Sh], X>, WhyArith<Op, Z[El], Z[Sh], Y>>>
-      : NotATile<Op, Z>;
+      : Both<WhyNumber<Op, Z>, WhyTripled<Op, LoneTriple<X, Y, Z>>>;
+/** Three numbers have the dtype that Triton gives them. */
+type LoneTriple<X, Y, Z> = Promote<Promote<LoneDType<X>, LoneDType<Y>>, LoneDType<Z>>;
 export type TripleOut<X, Y, Z> = [X] extends [TileLike]
   ? PairOf<PairOf<X, Y>, Z>
   : [Y] extends [TileLike]
     ? PairOf<PairOf<X, Y>, Z>
-    : PairOf<Z, X>;
+    : [Z] extends [TileLike]
+      ? PairOf<Z, X>
+      : Scalar<LoneTriple<X, Y, Z>>;
 export function inferTriple(op: string, x: Type, y: Type, z: Type): Type | string {
   const strange = [x, y].find((type) => type.kind !== "tile" && !isNumber(type));
   if (strange) return notATile(op, strange);
+  const all = [x, y, z];
+  if (all.every(isNumber)) return inferNumbers(op, all);
   const [tile, ...numbers] = x.kind === "tile" || y.kind === "tile" ? [inferArith(op, x, y, () => ""), z] : [z, x, y];
   if (typeof tile === "string") return tile;
   if (tile?.kind !== "tile") return notATile(op, z);
@@ -179,7 +184,14 @@ export function inferTriple(op: string, x: Type, y: Type, z: Type): Type | strin
   for (const other of numbers) if (typeof type !== "string") type = inferArith(op, type, other, () => "");
   return type;
 }
-const isNumber = (type: Type): boolean => type.kind === "constexpr" && (type.of === "int" || type.of === "float");
+const isNumber = (type: Type): type is ConstexprType =>
+  type.kind === "constexpr" && (type.of === "int" || type.of === "float");
+/** What Triton makes of numbers with no tile beside them. */
+function inferNumbers(op: string, numbers: readonly ConstexprType[]): Type | string {
+  const why = numbers.map((each) => whyLone(op, each)).find((each) => each !== "");
+  const isFloat = numbers.some((each) => loneDType(each) === "float32");
+  return why ?? tileType(isFloat ? "float32" : "int32", []);
+}
 
 export function inferClamp(x: Type, min: Type, max: Type): Type | string {
   const triple = inferTriple("clamp", x, min, max);

@@ -40,6 +40,12 @@ const making = (value: number): TorchFunction => ({
   run: ({ size, dtype }) => filled(size, value, dtype),
   makes: true,
 });
+/** What memory holds that nothing has set: NaN shows wherever it is used, and so does a number that no kernel makes. */
+function unset(shape: TorchValue, dtype: TorchValue): TorchArray {
+  const floats = filled(shape, NaN, dtype);
+  return floats.data.every(Number.isNaN) ? floats : filled(shape, 85, dtype);
+}
+
 const makingLike = (value: number): TorchFunction => ({
   params: ["input", "dtype"],
   run: ({ input, dtype }) => filled(array(input).shape, value, dtype),
@@ -56,6 +62,13 @@ export const creation = {
       return made([Math.max(0, Math.ceil((to - from) / Number(step)))], (i) => from + i * Number(step));
     },
     makes: true,
+  }),
+  /** Elements that nothing has set yet: for tensors that the kernels of an operator write. */
+  empty: inTorch<Make>({
+    params: ["size", "dtype"],
+    run: ({ size, dtype }) => unset(size, dtype),
+    makes: true,
+    unset: true,
   }),
   full: inTorch<(size: TorchShape, fill_value: TorchNumber, keywords?: MakeKeywords) => TorchTensor>({
     params: ["size", "fill_value", "dtype"],

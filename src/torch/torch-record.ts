@@ -31,6 +31,8 @@ export interface TorchFunction {
   readonly views?: true;
   /** Makes a tensor of none, so that Python must name a device. */
   readonly makes?: true;
+  /** Its elements are not set: only what is written to them later is known. */
+  readonly unset?: true;
   /** Draws random numbers, which only `inputs` may do. */
   readonly draws?: true;
   /** Casts its first parameter to a dtype of its own. */

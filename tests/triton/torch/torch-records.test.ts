@@ -212,7 +212,7 @@ describe("records of torch functions", { timeout: 120_000 }, () => {
       const found = evaluateReference(nodes, tensors, { random: uniform(3) });
       results.forEach(({ shape, data }, at) => {
         expect(found[at]!.shape, id).toEqual(shape);
-        if (record.draws) return;
+        if (record.draws || record.unset) return;
         data.forEach((text, i) => {
           const [is, due] = [found[at]!.data[i]!, numberOf(text)];
           if (!Object.is(is, due)) expect(Math.abs(is - due), id).toBeLessThanOrEqual(1e-13 + 1e-12 * Math.abs(due));

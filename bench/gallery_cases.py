@@ -243,6 +243,15 @@ def gemm_split_k(folder):
     yield Case(facts("gemm_split_k", dtype, M=m, N=n, K=k), ways, expected, 2e-3, flops=2 * m * n * k)
 
 
+def gemm_stream_k(folder):
+    ours, tiled = module(folder, "gemm_stream_k").gemm_stream_k, module(folder, "gemm").gemm
+    m, n, k, dtype = 1536, 1536, 8192, torch.float16
+    a, b = normal(m, k, dtype=dtype), normal(k, n, dtype=dtype)
+    ways = {"tilescript": lambda: ours(a, b), "tiled": lambda: tiled(a, b), "eager": lambda: a @ b}
+    expected = (a.float() @ b.float(),)
+    yield Case(facts("gemm_stream_k", dtype, M=m, N=n, K=k), ways, expected, 2e-3, flops=2 * m * n * k)
+
+
 def silu_mul(folder):
     ours = module(folder, "silu_mul").silu_mul
     eager = lambda gate, up: F.silu(gate) * up  # noqa: E731
@@ -398,6 +407,7 @@ CASES = {
     "cross_entropy": cross_entropy,
     "gemm": gemm,
     "gemm_split_k": gemm_split_k,
+    "gemm_stream_k": gemm_stream_k,
     "quantised_gemm": quantised_gemm,
     "linear_gelu": linear_gelu,
     "attention": attention,
@@ -410,6 +420,7 @@ MODULES = {part: [part] for part in CASES} | {
     "softmax": ["softmax", "softmax_long"],
     "cross_entropy": ["cross_entropy", "cross_entropy_with_gradient"],
     "gemm": ["gemm", "gemm_persistent_tma"],
+    "gemm_stream_k": ["gemm_stream_k", "gemm"],
     "quantised_gemm": ["fp8_gemm", "int8_gemm"],
     "attention": ["attention_with_gradients"],
     "attention_backward": ["attention_with_gradients"],

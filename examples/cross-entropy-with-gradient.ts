@@ -1,10 +1,10 @@
 /**
  * Cross-entropy and its gradient in one pass, for training loops that know the weight of a row's loss, such as 1 / M,
- * before they ask for the gradient. A row is read a second time while it still lies in the L2 cache: logits come from
- * memory once.
+ * before they ask for the gradient. A program keeps the start of a row in registers, and reads the rest a second time
+ * while it still lies in the L2 cache: logits come from memory once.
  */
-import { kernel, main, scalar, tensor, tl } from "tilescript";
-import { configs, labels, lanes, LOG2_E, logits, logSumExp, T, visitBackwards } from "./cross-entropy.js";
+import { constexpr, kernel, main, scalar, tensor, tl } from "tilescript";
+import { labels, LN_2, LOG2_E, logits, T, WIDTH } from "./cross-entropy.js";
 
 export const crossEntropyWithGradient = kernel(
   "cross_entropy_with_gradient",
@@ -16,10 +16,23 @@ export const crossEntropyWithGradient = kernel(
       loss: tensor.out(tl.float32, ["M"]),
       dlogits: tensor.out(T, ["M", "N"], { offsets: tl.int64 }),
       scale: scalar(tl.float32, { default: 1 }),
-      ...lanes,
+      // Elements of a row that stay in registers.
+      KEPT: constexpr(),
+      LANES: constexpr(),
+      ROUNDS: constexpr(),
+      // Programs that share a multiprocessor.
+      RESIDENT: constexpr(),
     },
-    grid: ({ M }) => [M],
-    autotune: { key: ["N"], configs },
+    grid: ({ M, RESIDENT, device }) => [tl.minimum(M, device.multiProcessorCount.mul(RESIDENT))],
+    autotune: {
+      key: ["N"],
+      configs: [
+        { KEPT: 32768, LANES: 512, ROUNDS: 4, RESIDENT: 1, numWarps: 16 },
+        { KEPT: 32768, LANES: 1024, ROUNDS: 1, RESIDENT: 1, numWarps: 32 },
+        { KEPT: 16384, LANES: 1024, ROUNDS: 1, RESIDENT: 1, numWarps: 32 },
+        { KEPT: 32768, LANES: 512, ROUNDS: 2, RESIDENT: 2, numWarps: 16 },
+      ],
+    },
     reference: ({ logits, labels, scale, N }, torch) => {
       const x = logits.float();
       const loss = torch.nn.functional.cross_entropy(x, labels, { reduction: "none" });
@@ -28,21 +41,56 @@ export const crossEntropyWithGradient = kernel(
     },
     shapes: [
       { M: 64, N: 1000 },
+      { M: 2, N: 40_001 },
       { M: 4096, N: 128_256 },
     ],
   },
-  ({ logits, labels, loss, dlogits, scale, N, LANES, ROUNDS }) => {
-    const row = tl.inBounds(tl.programId(0));
-    const sizes = { N, LANES, ROUNDS };
-    const logSum = logSumExp(logits, row, sizes);
-    const label = tl.load(labels.at(row)).to(tl.int32);
-    tl.store(loss.at(row), logSum.sub(tl.load(logits.at(row, label)).to(tl.float32)).mul(scale));
-    visitBackwards(sizes, (columns) => {
-      const logit = tl.load(logits.at(row, columns), { evictionPolicy: "evict_first" }).to(tl.float32);
-      const probabilities = tl.exp2(logit.sub(logSum).mul(LOG2_E));
-      const change = tl.where(columns.eq(label), probabilities.sub(1), probabilities);
-      tl.store(dlogits.at(row, columns), change.mul(scale).to(T), { evictionPolicy: "evict_first" });
-    });
+  ({ logits, labels, loss, dlogits, scale, M, N, KEPT, LANES, ROUNDS }) => {
+    const step = ROUNDS.mul(LANES).mul(WIDTH);
+    for (const m of tl.range(tl.programId(0), M, tl.numPrograms(0))) {
+      const row = tl.inBounds(m);
+      const kept = tl.load(logits.at(row, tl.arange(0, KEPT)), { other: -Infinity });
+      // Each lane has a maximum and a sum of its own, so that no lane waits for another inside the loop.
+      const best = tl.mut(tl.full([LANES], -Infinity, tl.float32));
+      const total = tl.mut(tl.zeros([LANES], tl.float32));
+      const first = tl.reshape(kept.to(tl.float32), [KEPT.floorDiv(LANES.mul(WIDTH)), LANES, WIDTH]).mul(LOG2_E);
+      const firstBest = tl.max(tl.max(first, 2), 0);
+      // A lane that has seen nothing but -∞ has a sum of 0; -∞ less -∞ would be NaN.
+      const firstShift = tl.where(firstBest.eq(-Infinity), 0, firstBest);
+      total.value = tl.sum(tl.sum(tl.exp2(first.sub(tl.expandDims(firstShift, [0, 2]))), 2), 0);
+      best.value = firstBest;
+      for (const start of tl.range(KEPT, N, step)) {
+        const loaded = tl.load(logits.at(row, start.add(tl.arange(0, step))), { other: -Infinity }).to(tl.float32);
+        const values = tl.reshape(loaded, [ROUNDS, LANES, WIDTH]).mul(LOG2_E);
+        const newBest = tl.maximum(best.value, tl.max(tl.max(values, 2), 0));
+        const shift = tl.where(newBest.eq(-Infinity), 0, newBest);
+        const powers = tl.exp2(values.sub(tl.expandDims(shift, [0, 2])));
+        total.value = total.value.mul(tl.exp2(best.value.sub(shift))).add(tl.sum(tl.sum(powers, 2), 0));
+        best.value = newBest;
+      }
+      const top = tl.max(best.value, 0);
+      const shift = tl.where(top.eq(-Infinity), 0, top);
+      const sum = tl.sum(total.value.mul(tl.exp2(best.value.sub(shift))), 0);
+      const logSum = shift.add(tl.log2(sum)).mul(LN_2);
+      const label = tl.load(labels.at(row)).to(tl.int32);
+      tl.store(loss.at(row), logSum.sub(tl.load(logits.at(row, label)).to(tl.float32)).mul(scale));
+
+      const firstCols = tl.arange(0, KEPT);
+      const p0 = tl.exp2(kept.to(tl.float32).sub(logSum).mul(LOG2_E));
+      tl.store(dlogits.at(row, firstCols), tl.where(firstCols.eq(label), p0.sub(1), p0).mul(scale).to(T), {
+        evictionPolicy: "evict_first",
+      });
+      // Backwards: the end of the row was read last, and is the likeliest to lie in the cache still.
+      const steps = tl.cdiv(tl.maximum(N.sub(KEPT), 0), step);
+      for (const i of tl.range(steps)) {
+        const cols = KEPT.add(steps.sub(1).sub(i).mul(step)).add(tl.arange(0, step));
+        const logit = tl.load(logits.at(row, cols), { evictionPolicy: "evict_first" }).to(tl.float32);
+        const p = tl.exp2(logit.sub(logSum).mul(LOG2_E));
+        tl.store(dlogits.at(row, cols), tl.where(cols.eq(label), p.sub(1), p).mul(scale).to(T), {
+          evictionPolicy: "evict_first",
+        });
+      }
+    }
   },
 );
 

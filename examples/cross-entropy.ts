@@ -10,17 +10,17 @@ export const T = tl.dtype("T", [tl.float16, tl.bfloat16, tl.float32]);
 
 /** Powers and logarithms of 2 are cheaper than of e. */
 export const LOG2_E = 1.4426950408889634;
-const LN_2 = 0.6931471805599453;
+export const LN_2 = 0.6931471805599453;
 
 /** Elements that lie side by side in a lane: 16 bytes of 16-bit floats. */
-const WIDTH = 8;
+export const WIDTH = 8;
 
 /** A batch of such rows passes 2³¹ elements, so offsets of rows have 64 bits. */
 export const logits = tensor(T, ["M", "N"], { offsets: tl.int64 });
 export const labels = tensor(tl.int64, ["M"], { range: [0, "N"] });
 
-export const lanes = { LANES: constexpr(), ROUNDS: constexpr() };
-export const configs = [
+const lanes = { LANES: constexpr(), ROUNDS: constexpr() };
+const configs = [
   { LANES: 128, ROUNDS: 2, numWarps: 4 },
   { LANES: 128, ROUNDS: 4, numWarps: 4 },
   { LANES: 256, ROUNDS: 2, numWarps: 8 },
@@ -34,11 +34,11 @@ interface Columns {
   readonly ROUNDS: Constexpr<"ROUNDS">;
 }
 
+const firstColumns = (LANES: Constexpr<"LANES">, ROUNDS: Constexpr<"ROUNDS">) =>
+  tl.arange(0, ROUNDS.mul(LANES).mul(WIDTH));
+
 /** Calls `visit` with the columns of each step over a row: `ROUNDS` times `WIDTH` for each lane. */
-export function visitColumns(
-  { N, LANES, ROUNDS }: Columns,
-  visit: (columns: ReturnType<typeof firstColumns>) => void,
-): void {
+function visitColumns({ N, LANES, ROUNDS }: Columns, visit: (columns: ReturnType<typeof firstColumns>) => void): void {
   const columns = firstColumns(LANES, ROUNDS);
   const step = ROUNDS.mul(LANES).mul(WIDTH);
   const whole = N.floorDiv(step).mul(step);
@@ -46,23 +46,8 @@ export function visitColumns(
   tl.when(whole.lt(N), () => visit(whole.add(columns)));
 }
 
-/** The same from the end, which was read last and is the likeliest to lie in the cache still. */
-export function visitBackwards(
-  { N, LANES, ROUNDS }: Columns,
-  visit: (columns: ReturnType<typeof firstColumns>) => void,
-): void {
-  const columns = firstColumns(LANES, ROUNDS);
-  const step = ROUNDS.mul(LANES).mul(WIDTH);
-  const steps = N.floorDiv(step);
-  tl.when(steps.mul(step).lt(N), () => visit(steps.mul(step).add(columns)));
-  for (const i of tl.range(steps)) visit(tl.inBounds(steps.sub(1).sub(i).mul(step).add(columns)));
-}
-
-const firstColumns = (LANES: Constexpr<"LANES">, ROUNDS: Constexpr<"ROUNDS">) =>
-  tl.arange(0, ROUNDS.mul(LANES).mul(WIDTH));
-
 /** The natural logarithm of the sum of the exponentials of a row, as PyTorch has it: NaN for a row of NaN, or of +∞. */
-export function logSumExp(x: TensorOf<typeof T, ["M", "N"]>, row: Scalar<"int32">, sizes: Columns): Scalar<"float32"> {
+function logSumExp(x: TensorOf<typeof T, ["M", "N"]>, row: Scalar<"int32">, sizes: Columns): Scalar<"float32"> {
   const best = tl.mut(tl.full([sizes.LANES], -Infinity, tl.float32));
   const total = tl.mut(tl.zeros([sizes.LANES], tl.float32));
   visitColumns(sizes, (columns) => {

@@ -17,6 +17,7 @@ export const dependentAdd = kernel(
     grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)],
     config: { BLOCK: 1024 },
     launch: { launchPdl: true },
+    targets: { cuda: 80, reason: "Triton has dependent launches for NVIDIA's GPUs only" },
     reference: ({ x, y }) => x.add(y),
     shapes: [{ N: 100_000 }, { N: 1 << 26 }],
   },

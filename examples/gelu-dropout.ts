@@ -3,9 +3,11 @@
  * seed, so the gradient draws the same ones again.
  *
  * Random numbers cost more than everything else here, and Philox makes four at once. So a lane takes four elements, one
- * of each quarter of x; which number an element has does not depend on the block's size.
+ * of each quarter of x; which number an element has does not depend on the block's size. The random bits are compared as
+ * they are, which saves making floats of them.
  */
-import { constexpr, kernel, main, op, scalar, tensor, type Tile, tl } from "tilescript";
+import { constexpr, kernel, main, op, type Scalar, scalar, tensor, tl } from "tilescript";
+import { phi } from "./linear-gelu.js";
 
 const T = tl.dtype("T", [tl.float16, tl.bfloat16, tl.float32]);
 
@@ -15,13 +17,24 @@ const p = scalar(tl.float32, { default: 0.5 });
 const seed = scalar(tl.int32, { default: 0 });
 
 const configs = [
+  { BLOCK: 512, numWarps: 2 },
   { BLOCK: 512, numWarps: 4 },
   { BLOCK: 1024, numWarps: 4 },
-  { BLOCK: 1024, numWarps: 8 },
+  { BLOCK: 2048, numWarps: 4 },
 ] as const;
 
-/** Φ, the integral of the normal distribution: GELU is x · Φ(x). */
-const phi = (x: Tile<"float32", ["BLOCK"]>) => tl.erf(x.mul(Math.SQRT1_2)).add(1).mul(0.5);
+/** Of Philox, as many as PyTorch takes. */
+const ROUNDS = 10;
+
+/** The least random bits of an element that stays, and what it is multiplied by. */
+const kept = (p: Scalar<"float32">) =>
+  [
+    tl
+      .full([], 2 ** 32, tl.float32)
+      .mul(p)
+      .to(tl.uint32),
+    tl.div(1, tl.sub(1, p)),
+  ] as const;
 
 const geluDropoutForward = kernel(
   "gelu_dropout_forward",
@@ -38,12 +51,13 @@ const geluDropoutForward = kernel(
   ({ x, y, p, seed, N, BLOCK }) => {
     const quarter = tl.cdiv(N, 4);
     const lanes = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
-    tl.rand4x(seed, lanes).forEach((random, i) => {
+    const [least, scale] = kept(p);
+    tl.randint4x(seed, lanes, ROUNDS).forEach((bits, i) => {
       const places = lanes.add(quarter.mul(i));
       const mask = lanes.lt(quarter);
       const v = tl.load(x.at(places), { mask }).to(tl.float32);
-      const scaled = v.mul(phi(v)).div(tl.sub(1, p));
-      tl.store(y.at(places), tl.where(random.ge(p), scaled, 0).to(T), { mask });
+      const scaled = v.mul(phi(v)).mul(scale);
+      tl.store(y.at(places), tl.where(bits.ge(least), scaled, 0).to(T), { mask });
     });
   },
 );
@@ -62,15 +76,16 @@ const geluDropoutGradient = kernel(
   ({ dy, x, dx, p, seed, N, BLOCK }) => {
     const quarter = tl.cdiv(N, 4);
     const lanes = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
-    tl.rand4x(seed, lanes).forEach((random, i) => {
+    const [least, scale] = kept(p);
+    tl.randint4x(seed, lanes, ROUNDS).forEach((bits, i) => {
       const places = lanes.add(quarter.mul(i));
       const mask = lanes.lt(quarter);
       const v = tl.load(x.at(places), { mask }).to(tl.float32);
       // The slope of x · Φ(x): Φ(x) + x · exp(-x² / 2) / √(2π).
       const density = tl.exp(v.mul(v).mul(-0.5)).mul(1 / Math.sqrt(2 * Math.PI));
       const slope = phi(v).add(v.mul(density));
-      const scaled = tl.load(dy.at(places), { mask }).to(tl.float32).mul(slope).div(tl.sub(1, p));
-      tl.store(dx.at(places), tl.where(random.ge(p), scaled, 0).to(T), { mask });
+      const scaled = tl.load(dy.at(places), { mask }).to(tl.float32).mul(slope).mul(scale);
+      tl.store(dx.at(places), tl.where(bits.ge(least), scaled, 0).to(T), { mask });
     });
   },
 );
@@ -94,8 +109,8 @@ export const geluDropout = op(
             c1, c3 = b & low, a & low
             k0, k1 = (k0 + 0x9E3779B9) & low, (k1 + 0xBB67AE85) & low
         bits = torch.cat([c0, c1, c2, c3])[: x.numel()]
-        random = torch.where(bits < 1 << 31, bits, low - bits).float() * 4.6566127342e-10
-        return torch.where(random >= p, torch.nn.functional.gelu(x) / (1 - p), 0)
+        least = int(torch.tensor(p, dtype=torch.float32).double() * 2**32)
+        return torch.where(bits >= least, torch.nn.functional.gelu(x) / (1 - p), 0)
       `,
     },
     shapes: [{ N: 100_003 }, { N: 1 << 26 }],

@@ -26,11 +26,12 @@ const rmsNormForward = kernel(
     const cols = tl.arange(0, BLOCK_N);
     // Zeros past the end add nothing to the sum of squares.
     const values = tl.load(x.at(row, cols), { other: 0 }).to(tl.float32);
+    // Asked for before the sum, so that it is there when the sum is.
+    const w = tl.load(weight.at(cols), { evictionPolicy: "evict_last" });
     const meanSquare = tl.sum(values.mul(values), 0).div(N.to(tl.float32));
     const scale = tl.rsqrt(meanSquare.add(eps));
     tl.store(rstd.at(row), scale);
-    const w = tl.load(weight.at(cols)).to(tl.float32);
-    tl.store(y.at(row, cols), values.mul(scale).mul(w).to(T));
+    tl.store(y.at(row, cols), values.mul(scale).mul(w.to(tl.float32)).to(T));
   },
 );
 

@@ -1,12 +1,16 @@
 /**
  * Softmax of rows that are too long for the registers of a multiprocessor, such as 65,536 floats.
  *
- * A program reads a row twice: for its maximum and its sum, and for the result. There are as many programs as the GPU
- * has multiprocessors, so the rows that are being read fit in the L2 cache together, and memory is read once.
+ * A program keeps the start of its row in registers. It reads the rest twice: for its maximum and its sum, and for the
+ * result. There are as many programs as the GPU has multiprocessors, so what is read twice fits in the L2 cache, and
+ * memory is read once.
  */
 import { constexpr, kernel, main, tensor, tl } from "tilescript";
 
 const T = tl.dtype("T", [tl.float16, tl.bfloat16, tl.float32]);
+
+/** Elements that lie side by side in a lane: 16 bytes of float32. */
+const WIDTH = 4;
 
 export const softmaxLong = kernel(
   "softmax_long",
@@ -15,48 +19,66 @@ export const softmaxLong = kernel(
     params: {
       x: tensor(T, ["M", "N"]),
       y: tensor.out(T, ["M", "N"]),
+      // Elements of a row that stay in registers.
+      KEPT: constexpr(),
       LANES: constexpr(),
-      WIDTH: constexpr(),
+      ROUNDS: constexpr(),
+      // Programs that share a multiprocessor.
+      RESIDENT: constexpr(),
     },
-    grid: ({ M, device }) => [tl.minimum(M, device.multiProcessorCount)],
+    grid: ({ M, RESIDENT, device }) => [tl.minimum(M, device.multiProcessorCount.mul(RESIDENT))],
     autotune: {
       key: ["M", "N"],
       configs: [
-        { LANES: 1024, WIDTH: 4, numWarps: 32 },
-        { LANES: 1024, WIDTH: 8, numWarps: 32 },
-        { LANES: 1024, WIDTH: 16, numWarps: 32 },
-        { LANES: 512, WIDTH: 16, numWarps: 16 },
+        { KEPT: 32768, LANES: 1024, ROUNDS: 1, RESIDENT: 1, numWarps: 32 },
+        { KEPT: 32768, LANES: 1024, ROUNDS: 2, RESIDENT: 1, numWarps: 32 },
+        { KEPT: 16384, LANES: 1024, ROUNDS: 4, RESIDENT: 1, numWarps: 32 },
+        { KEPT: 32768, LANES: 512, ROUNDS: 4, RESIDENT: 1, numWarps: 16 },
+        { KEPT: 16384, LANES: 512, ROUNDS: 4, RESIDENT: 2, numWarps: 16 },
+        { KEPT: 16384, LANES: 512, ROUNDS: 8, RESIDENT: 1, numWarps: 16 },
+        { KEPT: 8192, LANES: 256, ROUNDS: 4, RESIDENT: 4, numWarps: 8 },
+        { KEPT: 16384, LANES: 256, ROUNDS: 8, RESIDENT: 2, numWarps: 8 },
       ],
     },
     reference: ({ x }, torch) => torch.softmax(x, -1),
     shapes: [
       { M: 128, N: 1000 },
+      { M: 2, N: 40_001 },
       { M: 4096, N: 65_536 },
     ],
   },
-  ({ x, y, M, N, LANES, WIDTH }) => {
-    const step = LANES.mul(WIDTH);
+  ({ x, y, M, N, KEPT, LANES, ROUNDS }) => {
+    const step = ROUNDS.mul(LANES).mul(WIDTH);
     for (const m of tl.range(tl.programId(0), M, tl.numPrograms(0))) {
       const row = tl.inBounds(m);
       // Each lane has a maximum and a sum of its own, so that no lane waits for another inside the loop.
       const best = tl.mut(tl.full([LANES], -Infinity, tl.float32));
       const total = tl.mut(tl.zeros([LANES], tl.float32));
-      for (const start of tl.range(0, N, step, { numStages: 3 })) {
+      const kept = tl.load(x.at(row, tl.arange(0, KEPT)), { other: -Infinity });
+      const first = tl.reshape(kept, [KEPT.floorDiv(LANES.mul(WIDTH)), LANES, WIDTH]).to(tl.float32);
+      const firstBest = tl.max(tl.max(first, 2), 0);
+      // A lane that has seen nothing but -∞ has a sum of 0; -∞ less -∞ would be NaN.
+      const firstShift = tl.where(firstBest.eq(-Infinity), 0, firstBest);
+      total.value = tl.sum(tl.sum(tl.exp(first.sub(tl.expandDims(firstShift, [0, 2]))), 2), 0);
+      best.value = firstBest;
+      for (const start of tl.range(KEPT, N, step)) {
         const loaded = tl.load(x.at(row, start.add(tl.arange(0, step))), { other: -Infinity });
-        const values = tl.reshape(loaded, [LANES, WIDTH]).to(tl.float32);
-        const newBest = tl.maximum(best.value, tl.max(values, 1));
-        // A lane that has seen nothing but -∞ has a sum of 0; -∞ less -∞ would be NaN.
+        const values = tl.reshape(loaded, [ROUNDS, LANES, WIDTH]).to(tl.float32);
+        const newBest = tl.maximum(best.value, tl.max(tl.max(values, 2), 0));
         const shift = tl.where(newBest.eq(-Infinity), 0, newBest);
-        const powers = tl.exp(values.sub(shift.col));
-        total.value = total.value.mul(tl.exp(best.value.sub(shift))).add(tl.sum(powers, 1));
+        const powers = tl.exp(values.sub(tl.expandDims(shift, [0, 2])));
+        total.value = total.value.mul(tl.exp(best.value.sub(shift))).add(tl.sum(tl.sum(powers, 2), 0));
         best.value = newBest;
       }
       const top = tl.max(best.value, 0);
       const sum = tl.sum(total.value.mul(tl.exp(best.value.sub(top))), 0);
+      tl.store(y.at(row, tl.arange(0, KEPT)), tl.exp(kept.to(tl.float32).sub(top)).div(sum).to(T), {
+        evictionPolicy: "evict_first",
+      });
       // Backwards: the end of the row was read last, and is the likeliest to lie in the cache still.
-      const steps = tl.cdiv(N, step);
+      const steps = tl.cdiv(tl.maximum(N.sub(KEPT), 0), step);
       for (const i of tl.range(steps)) {
-        const cols = steps.sub(1).sub(i).mul(step).add(tl.arange(0, step));
+        const cols = KEPT.add(steps.sub(1).sub(i).mul(step)).add(tl.arange(0, step));
         const values = tl.load(x.at(row, cols), { evictionPolicy: "evict_first" }).to(tl.float32);
         tl.store(y.at(row, cols), tl.exp(values.sub(top)).div(sum).to(T), { evictionPolicy: "evict_first" });
       }

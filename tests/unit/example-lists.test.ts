@@ -10,6 +10,7 @@ const read = (file: string): string => readFileSync(join(root, file), "utf8");
 
 /** Why `npm run bench:gallery` leaves an example out. */
 const NOT_TIMED: Readonly<Record<string, string>> = {
+  all_reduce: "examples/all_reduce_ranks.py times it beside NCCL, on several GPUs",
   ...Object.fromEntries(
     "asin dependent_add dropout gemm_block_scaled gemm_persistent gemm_tma grouped_gemm vector_add"
       .split(" ")

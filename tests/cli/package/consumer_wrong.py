@@ -39,11 +39,13 @@ def calls(x: Tensor, ids: Tensor) -> None:
     examples.silu_mul(x, "x")  # arg-type
     both: Tensor = examples.add_rms_norm(x, x, x)  # assignment
     examples.softmax_long(x, x)  # call-arg
+    examples.all_reduce([x, x])  # arg-type
     examples.vector_add(x, x, x)  # call-arg
     examples.add_layer_norm(x, x, x)  # call-arg
     examples.fp8_gemm(x, x, x, x)  # call-arg
     examples.gelu_dropout(x, p="half")  # arg-type
     examples.gemm_split_k(x, "x")  # arg-type
+    examples.gemm_stream_k(x, "x")  # arg-type
     examples.histogram(ids, 2.5)  # arg-type
     examples.int8_gemm(ids, ids, x, x, "float16")  # arg-type
     examples.rotary(x, x)  # call-arg

@@ -15,6 +15,14 @@ import triton.language as tl
 _INTERPRETED = triton.knobs.runtime.interpret
 # Offsets are int32, and masked lanes may lie up to one tile behind the last element.
 _INT32_REACH = 2**31 - 2**20
+# The GPU that Triton's interpreter stands for: an NVIDIA H200.
+_INTERPRETED_GPU = {
+    "multi_processor_count": 132,
+    "shared_memory_per_block_optin": 232448,
+    "warp_size": 32,
+    "major": 9,
+    "minor": 0,
+}
 # Binaries and grids of earlier launches.
 _LAUNCHES = {}
 
@@ -26,11 +34,18 @@ def _first_config(_call, quantiles):
 
 @triton.autotune(
     configs=[
-        triton.Config({"LANES": 128, "ROUNDS": 2}, num_warps=4),
-        triton.Config({"LANES": 128, "ROUNDS": 4}, num_warps=4),
-        triton.Config({"LANES": 256, "ROUNDS": 2}, num_warps=8),
-        triton.Config({"LANES": 256, "ROUNDS": 4}, num_warps=8),
-        triton.Config({"LANES": 512, "ROUNDS": 2}, num_warps=16),
+        triton.Config(
+            {"KEPT": 32768, "LANES": 512, "ROUNDS": 4, "RESIDENT": 1}, num_warps=16
+        ),
+        triton.Config(
+            {"KEPT": 32768, "LANES": 1024, "ROUNDS": 1, "RESIDENT": 1}, num_warps=32
+        ),
+        triton.Config(
+            {"KEPT": 16384, "LANES": 1024, "ROUNDS": 1, "RESIDENT": 1}, num_warps=32
+        ),
+        triton.Config(
+            {"KEPT": 32768, "LANES": 512, "ROUNDS": 2, "RESIDENT": 2}, num_warps=16
+        ),
     ],
     key=["N"],
     do_bench=_first_config if _INTERPRETED else None,
@@ -42,6 +57,7 @@ def cross_entropy_with_gradient_kernel(
     loss_ptr,
     dlogits_ptr,
     scale: tl.float32,
+    M,
     N,
     stride_logits_m,
     stride_logits_n,
@@ -49,89 +65,100 @@ def cross_entropy_with_gradient_kernel(
     stride_loss_m,
     stride_dlogits_m,
     stride_dlogits_n,
+    KEPT: tl.constexpr,
     LANES: tl.constexpr,
     ROUNDS: tl.constexpr,
+    RESIDENT: tl.constexpr,
 ):
-    row = tl.program_id(0)
-    best = tl.full([LANES], float("-inf"), dtype=tl.float32)
-    total = tl.zeros([LANES], dtype=tl.float32)
-    offsets = tl.arange(0, ROUNDS * LANES * 8)
     step: tl.constexpr = ROUNDS * LANES * 8
-    whole = (N // step) * step
-    logits_base = logits_ptr + row.to(tl.int64) * stride_logits_m
-    for start in range(0, whole, step):
-        loaded = tl.load(
-            logits_base + (start + offsets).to(tl.int64) * stride_logits_n
-        ).to(tl.float32)
-        values = tl.reshape(loaded, [ROUNDS, LANES, 8]) * 1.4426950408889634
-        new_best = tl.maximum(best, tl.max(tl.max(values, axis=2), axis=0))
-        # A lane that has seen nothing but -∞ has a sum of 0; -∞ less -∞ would be NaN.
-        shift = tl.where(new_best == float("-inf"), 0.0, new_best)
-        powers = tl.exp2(values - shift[None, :, None])
-        total = total * tl.exp2(best - shift) + tl.sum(tl.sum(powers, axis=2), axis=0)
-        best = new_best
-    if whole < N:
-        offsets_1 = whole + offsets
-        loaded = tl.load(
-            logits_base + offsets_1.to(tl.int64) * stride_logits_n,
-            mask=offsets_1 < N,
+    for m in range(tl.program_id(0), M, tl.num_programs(0)):
+        offsets = tl.arange(0, KEPT)
+        logits_base = logits_ptr + tl.cast(m, tl.int64) * stride_logits_m
+        kept = tl.load(
+            logits_base + offsets.to(tl.int64) * stride_logits_n,
+            mask=offsets < N,
             other=float("-inf"),
-        ).to(tl.float32)
-        values = tl.reshape(loaded, [ROUNDS, LANES, 8]) * 1.4426950408889634
-        new_best = tl.maximum(best, tl.max(tl.max(values, axis=2), axis=0))
-        shift = tl.where(new_best == float("-inf"), 0.0, new_best)
-        powers = tl.exp2(values - shift[None, :, None])
-        total = total * tl.exp2(best - shift) + tl.sum(tl.sum(powers, axis=2), axis=0)
-        best = new_best
-    top = tl.max(best, axis=0)
-    shift_1 = tl.where(top == float("-inf"), 0.0, top)
-    sum_ = tl.sum(total * tl.exp2(best - shift_1), axis=0)
-    value = (shift_1 + tl.log2(sum_)) * 0.6931471805599453
-    label = tl.load(labels_ptr + row * stride_labels_m).to(tl.int32)
-    tl.store(
-        loss_ptr + row * stride_loss_m,
-        (
-            value
-            - tl.load(
-                logits_base + label.to(tl.int64) * stride_logits_n,
-                mask=(label >= 0) & (label < N),
-                other=0.0,
+        )
+        # Each lane has a maximum and a sum of its own, so that no lane waits for
+        # another inside the loop.
+        best = tl.full([LANES], float("-inf"), dtype=tl.float32)
+        total = tl.zeros([LANES], dtype=tl.float32)
+        first = (
+            tl.reshape(kept.to(tl.float32), [KEPT // (LANES * 8), LANES, 8])
+            * 1.4426950408889634
+        )
+        first_best = tl.max(tl.max(first, axis=2), axis=0)
+        # A lane that has seen nothing but -∞ has a sum of 0; -∞ less -∞ would be NaN.
+        first_shift = tl.where(first_best == float("-inf"), 0.0, first_best)
+        total = tl.sum(
+            tl.sum(tl.exp2(first - first_shift[None, :, None]), axis=2), axis=0
+        )
+        best = first_best
+        for start in range(KEPT, N, step):
+            offsets_1 = start + tl.arange(0, step)
+            loaded = tl.load(
+                logits_base + offsets_1.to(tl.int64) * stride_logits_n,
+                mask=offsets_1 < N,
+                other=float("-inf"),
             ).to(tl.float32)
-        )
-        * scale,
-    )
-    steps = N // step
-    dlogits_base = dlogits_ptr + row.to(tl.int64) * stride_dlogits_m
-    if steps * step < N:
-        offsets_1 = steps * step + offsets
-        mask = offsets_1 < N
-        logit = tl.load(
-            logits_base + offsets_1.to(tl.int64) * stride_logits_n,
-            mask=mask,
-            other=0.0,
-            eviction_policy="evict_first",
-        ).to(tl.float32)
-        probabilities = tl.exp2((logit - value) * 1.4426950408889634)
-        change = tl.where(offsets_1 == label, probabilities - 1.0, probabilities)
+            values = tl.reshape(loaded, [ROUNDS, LANES, 8]) * 1.4426950408889634
+            new_best = tl.maximum(best, tl.max(tl.max(values, axis=2), axis=0))
+            shift = tl.where(new_best == float("-inf"), 0.0, new_best)
+            powers = tl.exp2(values - shift[None, :, None])
+            total = total * tl.exp2(best - shift) + tl.sum(
+                tl.sum(powers, axis=2), axis=0
+            )
+            best = new_best
+        top = tl.max(best, axis=0)
+        shift = tl.where(top == float("-inf"), 0.0, top)
+        sum_ = tl.sum(total * tl.exp2(best - shift), axis=0)
+        log_sum = (shift + tl.log2(sum_)) * 0.6931471805599453
+        label = tl.load(labels_ptr + m * stride_labels_m).to(tl.int32)
         tl.store(
-            dlogits_base + offsets_1.to(tl.int64) * stride_dlogits_n,
-            (change * scale).to(dlogits_ptr.dtype.element_ty),
-            mask=mask,
-            eviction_policy="evict_first",
+            loss_ptr + m * stride_loss_m,
+            (
+                log_sum
+                - tl.load(
+                    logits_base + label.to(tl.int64) * stride_logits_n,
+                    mask=(label >= 0) & (label < N),
+                    other=0.0,
+                ).to(tl.float32)
+            )
+            * scale,
         )
-    for i in range(steps):
-        offsets_1 = (steps - 1 - i) * step + offsets
-        logit = tl.load(
-            logits_base + offsets_1.to(tl.int64) * stride_logits_n,
-            eviction_policy="evict_first",
-        ).to(tl.float32)
-        probabilities = tl.exp2((logit - value) * 1.4426950408889634)
-        change = tl.where(offsets_1 == label, probabilities - 1.0, probabilities)
+
+        first_cols = tl.arange(0, KEPT)
+        p0 = tl.exp2((kept.to(tl.float32) - log_sum) * 1.4426950408889634)
+        dlogits_base = dlogits_ptr + tl.cast(m, tl.int64) * stride_dlogits_m
         tl.store(
-            dlogits_base + offsets_1.to(tl.int64) * stride_dlogits_n,
-            (change * scale).to(dlogits_ptr.dtype.element_ty),
+            dlogits_base + first_cols.to(tl.int64) * stride_dlogits_n,
+            (tl.where(first_cols == label, p0 - 1.0, p0) * scale).to(
+                dlogits_ptr.dtype.element_ty
+            ),
+            mask=first_cols < N,
             eviction_policy="evict_first",
         )
+        # Backwards: the end of the row was read last, and is the likeliest to lie in
+        # the cache still.
+        steps = tl.cdiv(tl.maximum(N - KEPT, 0), step)
+        for i in range(steps):
+            cols = KEPT + (steps - 1 - i) * step + tl.arange(0, step)
+            mask = (cols >= 0) & (cols < N)
+            logit = tl.load(
+                logits_base + cols.to(tl.int64) * stride_logits_n,
+                mask=mask,
+                other=0.0,
+                eviction_policy="evict_first",
+            ).to(tl.float32)
+            p = tl.exp2((logit - log_sum) * 1.4426950408889634)
+            tl.store(
+                dlogits_base + cols.to(tl.int64) * stride_dlogits_n,
+                (tl.where(cols == label, p - 1.0, p) * scale).to(
+                    dlogits_ptr.dtype.element_ty
+                ),
+                mask=mask,
+                eviction_policy="evict_first",
+            )
 
 
 def cross_entropy_with_gradient(
@@ -239,15 +266,20 @@ def cross_entropy_with_gradient(
         raise _beyond_int32("cross_entropy_with_gradient: loss")
     if N >= _INT32_REACH:
         raise _uncountable("cross_entropy_with_gradient", N=N)
+    multi_processor_count = _gpu_property(device, "multi_processor_count")
     if _INTERPRETED:
         _check_bfloat16("cross_entropy_with_gradient", logits.dtype)
 
+    def grid(meta):
+        return (min(M, multi_processor_count * meta["RESIDENT"]),)
+
     _launch(
         cross_entropy_with_gradient_kernel,
-        (M,),
+        grid,
         (logits, labels, loss, dlogits),
         (
             scale,
+            M,
             N,
             stride_logits_m,
             stride_logits_n,
@@ -258,7 +290,6 @@ def cross_entropy_with_gradient(
         ),
         device,
         logits.dtype,
-        M,
     )
     return loss, dlogits
 
@@ -273,7 +304,7 @@ def reference_fn(logits: torch.Tensor, labels: torch.Tensor, scale: float = 1.0)
 
 
 # Sizes to verify and to measure with, as in get_inputs(**SHAPES[0]).
-SHAPES = [{"M": 64, "N": 1000}, {"M": 4096, "N": 128256}]
+SHAPES = [{"M": 64, "N": 1000}, {"M": 2, "N": 40001}, {"M": 4096, "N": 128256}]
 
 
 def get_inputs(M=64, N=1000):
@@ -322,6 +353,13 @@ def _launch_key(tensors, numbers, options):
     places = [x if x is None else x.data_ptr() % 16 for x in tensors]
     numbers = [float if type(number) is float else number for number in numbers]
     return *places, *numbers, *options.values()
+
+
+def _gpu_property(device, name):
+    """What torch.cuda.get_device_properties says of the GPU that a launch is for."""
+    if _INTERPRETED:
+        return _INTERPRETED_GPU[name]
+    return getattr(torch.cuda.get_device_properties(device), name)
 
 
 def _records_gradient(label, *tensors):

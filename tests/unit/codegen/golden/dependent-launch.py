@@ -104,6 +104,13 @@ def dependent_add(
 
     if N >= _INT32_REACH:
         raise _beyond_int32("dependent_add: x")
+    _check_gpu(
+        device,
+        80,
+        [],
+        "dependent_add is for sm_80 and later: Triton has dependent "
+        "launches for NVIDIA's GPUs only",
+    )
 
     def grid(meta):
         return (triton.cdiv(N, meta["BLOCK"]),)
@@ -167,6 +174,21 @@ def _launch_key(tensors, numbers, options):
     """What Triton compiles for, given dtypes: equal keys are launches of one binary."""
     places = [x if x is None else x.data_ptr() % 16 for x in tensors]
     return *places, *numbers, *options.values()
+
+
+def _check_gpu(device, cuda, hip, wanted):
+    """Refuses a GPU that the kernel is not for."""
+    if _INTERPRETED:
+        return
+    if torch.version.hip is None:
+        major, minor = torch.cuda.get_device_capability(device)
+        found = f"sm_{major}{minor}"
+        is_wanted = cuda is not None and 10 * major + minor >= cuda
+    else:
+        found = torch.cuda.get_device_properties(device).gcnArchName.split(":")[0]
+        is_wanted = found in hip
+    if not is_wanted:
+        raise RuntimeError(f"{wanted}; this GPU is {found}")
 
 
 def _records_gradient(label, *tensors):

@@ -3,19 +3,23 @@
 Written by TileScript; edit the TypeScript source instead of this file.
 """
 
-import functools
-import threading
-
 import torch
 import triton
 import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 # Whether Triton's interpreter runs kernels on the CPU.
 _INTERPRETED = triton.knobs.runtime.interpret
 # Offsets are int32, and masked lanes may lie up to one tile behind the last element.
 _INT32_REACH = 2**31 - 2**20
-# Binaries and grids of earlier launches.
-_LAUNCHES = {}
+# The GPU that Triton's interpreter stands for: an NVIDIA H200.
+_INTERPRETED_GPU = {
+    "multi_processor_count": 132,
+    "shared_memory_per_block_optin": 232448,
+    "warp_size": 32,
+    "major": 9,
+    "minor": 0,
+}
 # What Triton calls the dtypes of PyTorch.
 _TRITON_DTYPES = {torch.float16: tl.float16, torch.bfloat16: tl.bfloat16}
 
@@ -25,27 +29,73 @@ def _first_config(_call, quantiles):
     return [0.0, 0.0, 0.0]
 
 
+def _set_blocks(args):
+    """Gives each descriptor the block of the config that is to run."""
+    args["a_desc"].block_shape = [args["BLOCK_M"], args["BLOCK_K"]]
+    args["b_desc"].block_shape = [args["BLOCK_N"], args["BLOCK_K"]]
+
+
 @triton.autotune(
     configs=[
         triton.Config(
-            {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 128, "GROUP_M": 8},
+            {
+                "BLOCK_M": 128,
+                "BLOCK_N": 256,
+                "BLOCK_K": 128,
+                "GROUP_M": 8,
+                "RESIDENT": 1,
+            },
+            num_warps=8,
+            num_stages=4,
+            pre_hook=_set_blocks,
+        ),
+        triton.Config(
+            {
+                "BLOCK_M": 128,
+                "BLOCK_N": 128,
+                "BLOCK_K": 128,
+                "GROUP_M": 8,
+                "RESIDENT": 2,
+            },
             num_warps=8,
             num_stages=3,
+            pre_hook=_set_blocks,
         ),
         triton.Config(
-            {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 128, "GROUP_M": 8},
-            num_warps=8,
+            {
+                "BLOCK_M": 128,
+                "BLOCK_N": 128,
+                "BLOCK_K": 128,
+                "GROUP_M": 8,
+                "RESIDENT": 2,
+            },
+            num_warps=4,
             num_stages=3,
+            pre_hook=_set_blocks,
         ),
         triton.Config(
-            {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 128, "GROUP_M": 8},
+            {
+                "BLOCK_M": 64,
+                "BLOCK_N": 128,
+                "BLOCK_K": 128,
+                "GROUP_M": 8,
+                "RESIDENT": 3,
+            },
             num_warps=4,
-            num_stages=4,
+            num_stages=3,
+            pre_hook=_set_blocks,
         ),
         triton.Config(
-            {"BLOCK_M": 64, "BLOCK_N": 128, "BLOCK_K": 128, "GROUP_M": 8},
-            num_warps=4,
-            num_stages=4,
+            {
+                "BLOCK_M": 64,
+                "BLOCK_N": 256,
+                "BLOCK_K": 128,
+                "GROUP_M": 8,
+                "RESIDENT": 2,
+            },
+            num_warps=8,
+            num_stages=2,
+            pre_hook=_set_blocks,
         ),
     ],
     key=["M", "N", "K", "FAST_ACCUM"],
@@ -53,18 +103,14 @@ def _first_config(_call, quantiles):
 )
 @triton.jit
 def fp8_gemm_kernel(
-    a_ptr,
-    b_ptr,
+    a_desc,
+    b_desc,
     a_scale_ptr,
     b_scale_ptr,
     c_ptr,
     M,
     K,
     N,
-    stride_am,
-    stride_ak,
-    stride_bn,
-    stride_bk,
     stride_a_scale_m,
     stride_b_scale_n,
     stride_cm,
@@ -75,45 +121,42 @@ def fp8_gemm_kernel(
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
     GROUP_M: tl.constexpr,
+    RESIDENT: tl.constexpr,
 ):
-    # Grouped order: neighbouring programs share rows of A in L2.
-    pid = tl.program_id(0)
     num_pid_m = tl.cdiv(M, BLOCK_M)
     num_pid_n = tl.cdiv(N, BLOCK_N)
-    pid_m, pid_n = tl.swizzle2d(
-        pid // num_pid_n, pid % num_pid_n, num_pid_m, num_pid_n, GROUP_M
-    )
-
-    rm = pid_m * BLOCK_M + tl.arange(0, BLOCK_M)
-    rn = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)
-    # Rows wrap instead of being masked inside the loop; the store masks what is left
-    # over.
-    am = rm % M
-    bn = rn % N
-    acc = tl.zeros([BLOCK_M, BLOCK_N], dtype=tl.float32)
-    # K's tail is masked and holds 0.
-    rk = tl.arange(0, BLOCK_K)
-    a_ptrs = a_ptr + (am[:, None] * stride_am + rk[None, :] * stride_ak)
-    b_ptrs = b_ptr + (bn[:, None] * stride_bn + rk[None, :] * stride_bk)
-    for k in range(0, K, BLOCK_K):
-        mask = rk[None, :] < K - k
-        x = tl.load(a_ptrs, mask=mask, other=0.0)
-        y = tl.trans(tl.load(b_ptrs, mask=mask, other=0.0))
-        if FAST_ACCUM:
-            acc = tl.dot(x, y, acc)
-        else:
-            acc = tl.dot(x, y, acc, max_num_imprecise_acc=BLOCK_K)
-        a_ptrs += BLOCK_K * stride_ak
-        b_ptrs += BLOCK_K * stride_bk
-    scale = (
-        tl.load(a_scale_ptr + rm * stride_a_scale_m, mask=rm < M, other=0.0)[:, None]
-        * tl.load(b_scale_ptr + rn * stride_b_scale_n, mask=rn < N, other=0.0)[None, :]
-    )
-    tl.store(
-        c_ptr + (rm[:, None] * stride_cm + rn[None, :] * stride_cn),
-        (acc * scale).to(OUT),
-        mask=(rm[:, None] < M) & (rn[None, :] < N),
-    )
+    for tile in tl.range(
+        tl.program_id(0), num_pid_m * num_pid_n, tl.num_programs(0), flatten=True
+    ):
+        # Grouped order: programs that run at one time share rows of A in L2.
+        pid_m, pid_n = tl.swizzle2d(
+            tile // num_pid_n, tile % num_pid_n, num_pid_m, num_pid_n, GROUP_M
+        )
+        rm = pid_m * BLOCK_M + tl.arange(0, BLOCK_M)
+        rn = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)
+        acc = tl.zeros([BLOCK_M, BLOCK_N], dtype=tl.float32)
+        for step in range(tl.cdiv(K, BLOCK_K)):
+            k = step * BLOCK_K
+            # What lies outside A and B reads as 0.
+            x = a_desc.load([pid_m * BLOCK_M, k])
+            y = tl.trans(b_desc.load([pid_n * BLOCK_N, k]))
+            if FAST_ACCUM:
+                acc = tl.dot(x, y, acc)
+            else:
+                acc = tl.dot(x, y, acc, max_num_imprecise_acc=BLOCK_K)
+        scale = (
+            tl.load(a_scale_ptr + rm * stride_a_scale_m, mask=rm < M, other=0.0)[
+                :, None
+            ]
+            * tl.load(b_scale_ptr + rn * stride_b_scale_n, mask=rn < N, other=0.0)[
+                None, :
+            ]
+        )
+        tl.store(
+            c_ptr + (rm[:, None] * stride_cm + rn[None, :] * stride_cn),
+            (acc * scale).to(OUT),
+            mask=(rm[:, None] < M) & (rn[None, :] < N),
+        )
 
 
 def fp8_gemm(
@@ -208,45 +251,53 @@ def fp8_gemm(
     if M * N == 0:
         return c
 
-    stride_am, stride_ak = a.stride()
-    stride_bn, stride_bk = b.stride()
     stride_a_scale_m = a_scale.stride(0)
     stride_b_scale_n = b_scale.stride(0)
     stride_cm, stride_cn = c.stride()
-    if (M - 1) * stride_am + (K - 1) * stride_ak >= _INT32_REACH:
-        raise _beyond_int32("fp8_gemm: a")
-    if (N - 1) * stride_bn + (K - 1) * stride_bk >= _INT32_REACH:
-        raise _beyond_int32("fp8_gemm: b")
+    _check_descriptor("fp8_gemm: a", a, 1)
+    _check_descriptor("fp8_gemm: b", b, 1)
     if (M - 1) * stride_a_scale_m >= _INT32_REACH:
         raise _beyond_int32("fp8_gemm: a_scale")
     if (N - 1) * stride_b_scale_n >= _INT32_REACH:
         raise _beyond_int32("fp8_gemm: b_scale")
     if (M - 1) * stride_cm + (N - 1) * stride_cn >= _INT32_REACH:
         raise _beyond_int32("fp8_gemm: out")
+    if K >= _INT32_REACH:
+        raise _undescribable("fp8_gemm", K=K)
+    multi_processor_count = _gpu_property(device, "multi_processor_count")
+    _check_gpu(
+        device,
+        89,
+        ["gfx942", "gfx950", "gfx1200"],
+        "fp8_gemm is for sm_89 and later, gfx942, gfx950, gfx1200: "
+        "others have no products of 8-bit floats",
+    )
     if _INTERPRETED:
         _check_bfloat16("fp8_gemm", OUT)
+    a_desc = TensorDescriptor.from_tensor(a, [1, 1])
+    b_desc = TensorDescriptor.from_tensor(b, [1, 1])
 
     def grid(meta):
-        return (triton.cdiv(M, meta["BLOCK_M"]) * triton.cdiv(N, meta["BLOCK_N"]),)
+        return (
+            min(
+                multi_processor_count * meta["RESIDENT"],
+                triton.cdiv(M, meta["BLOCK_M"]) * triton.cdiv(N, meta["BLOCK_N"]),
+            ),
+        )
 
-    _launch(
-        fp8_gemm_kernel,
-        grid,
-        (a, b, a_scale, b_scale, c),
-        (
-            M,
-            K,
-            N,
-            stride_am,
-            stride_ak,
-            stride_bn,
-            stride_bk,
-            stride_a_scale_m,
-            stride_b_scale_n,
-            stride_cm,
-            stride_cn,
-        ),
-        device,
+    fp8_gemm_kernel[grid](
+        a_desc,
+        b_desc,
+        a_scale,
+        b_scale,
+        c,
+        M,
+        K,
+        N,
+        stride_a_scale_m,
+        stride_b_scale_n,
+        stride_cm,
+        stride_cn,
         OUT=_TRITON_DTYPES[OUT],
         FAST_ACCUM=FAST_ACCUM,
     )
@@ -271,7 +322,7 @@ def reference_fn(
 SHAPES = [
     {"M": 512, "K": 512, "N": 512},
     {"M": 4096, "K": 4096, "N": 4096},
-    {"M": 100, "K": 333, "N": 77},
+    {"M": 100, "K": 336, "N": 77},
 ]
 
 
@@ -288,41 +339,47 @@ def get_inputs(M=512, K=512, N=512):
     ]
 
 
-def _launch(kernel, grid, tensors, numbers, /, *others, **options):
-    """Launches kernel[grid](*tensors, *numbers, **options).
-
-    The binary and the grid are remembered by all that Triton chooses them by,
-    which is faster than its choosing. others are the device, dtypes, and sizes
-    that only the grid depends on.
-    """
-    if _INTERPRETED or torch.compiler.is_compiling():
-        kernel[grid](*tensors, *numbers, **options)
-        return None
-    key = id(kernel), *others, *_launch_key(tensors, numbers, options)
-    found = _LAUNCHES.get(key)
-    if found:
-        binary, place, constants = found
-        binary[place](*tensors, *numbers, *constants)
-        return found
-    chosen = {}
-
-    def chosen_grid(meta):
-        chosen.update(meta)
-        return grid(meta) if callable(grid) else grid
-
-    binary = kernel[chosen_grid](*tensors, *numbers, **options)
-    constants = tuple(chosen.values())[len(tensors) + len(numbers) :]
-    found = binary, (*chosen_grid(chosen), 1, 1)[:3], constants
-    if len(_LAUNCHES) >= 4096:
-        _LAUNCHES.clear()
-    _LAUNCHES[key] = found
-    return found
+def _check_descriptor(label, tensor, axis):
+    """Refuses a tensor whose blocks the GPU's copy engine cannot address."""
+    if 0 in tensor.shape:
+        raise ValueError(f"{label} must have elements, got shape {list(tensor.shape)}")
+    size, strides = tensor.element_size(), tensor.stride()
+    if strides[axis] != 1:
+        raise ValueError(
+            f"{label} must have stride 1 on axis {axis}, got strides {list(strides)}; "
+            "call .contiguous() first"
+        )
+    if any(s * size % 16 for i, s in enumerate(strides) if i != axis):
+        raise ValueError(
+            f"{label} must have strides of a multiple of 16 bytes on all axes but "
+            f"{axis}, got {list(strides)} elements of {size} bytes; pad the tensor"
+        )
+    if tensor.data_ptr() % 16 != 0:
+        raise ValueError(
+            f"{label} must start at a multiple of 16 bytes; call .clone() first"
+        )
 
 
-def _launch_key(tensors, numbers, options):
-    """What Triton compiles for, given dtypes: equal keys are launches of one binary."""
-    places = [x if x is None else x.data_ptr() % 16 for x in tensors]
-    return *places, *numbers, *options.values()
+def _gpu_property(device, name):
+    """What torch.cuda.get_device_properties says of the GPU that a launch is for."""
+    if _INTERPRETED:
+        return _INTERPRETED_GPU[name]
+    return getattr(torch.cuda.get_device_properties(device), name)
+
+
+def _check_gpu(device, cuda, hip, wanted):
+    """Refuses a GPU that the kernel is not for."""
+    if _INTERPRETED:
+        return
+    if torch.version.hip is None:
+        major, minor = torch.cuda.get_device_capability(device)
+        found = f"sm_{major}{minor}"
+        is_wanted = cuda is not None and 10 * major + minor >= cuda
+    else:
+        found = torch.cuda.get_device_properties(device).gcnArchName.split(":")[0]
+        is_wanted = found in hip
+    if not is_wanted:
+        raise RuntimeError(f"{wanted}; this GPU is {found}")
 
 
 def _records_gradient(label, *tensors):
@@ -438,6 +495,16 @@ def _beyond_int32(label):
     )
 
 
+def _undescribable(label, **sizes):
+    """The error for a size that a descriptor does not count up to."""
+    name = max(sizes, key=sizes.get)
+    return ValueError(
+        f"{label}: {name} is {sizes[name]}, and tensor "
+        "descriptors count in int32; pass the tensor in parts, or "
+        "use views with { offsets: tl.int64 }"
+    )
+
+
 def _check_out(label, out, shape, dtype, device, others):
     """The tensor that a result is to be written to, if it can be."""
     _check_tensor(label, out)
@@ -521,213 +588,4 @@ def _reaches(distance, axes):
     )
 
 
-class _Told(threading.local):
-    """The launches of a thread, while it asks for them."""
-
-    launches = None
-
-
-# Repeated calls: the rest of the module makes them cost what their launch costs.
-_TOLD = _Told()
-_checked, _plain_launch = (fp8_gemm, _launch)
-
-
-@functools.wraps(_checked)
-def _repeated(a, b, a_scale, b_scale, OUT, FAST_ACCUM=False, *, out=None):
-    """fp8_gemm, at the cost of its launch where an earlier call was alike.
-
-    Calls are alike if all that the checks and the launch depend on is equal but
-    the addresses. Of these, the alignment is checked here, and that nothing
-    overlaps what is written. Any other call goes through the checks.
-    """
-    if torch.compiler.is_dynamo_compiling():
-        return _checked(a, b, a_scale, b_scale, OUT, FAST_ACCUM, out=out)
-    try:
-        key = (
-            a.shape,
-            b.shape,
-            a_scale.is_nested,
-            b_scale.is_nested,
-            OUT.__class__,
-            OUT,
-            FAST_ACCUM.__class__,
-            FAST_ACCUM,
-            None if out is None else out.is_nested,
-        )
-        found = _LAUNCHES.get(key, ())
-    except (AttributeError, RuntimeError, TypeError):
-        # An argument is no tensor, or no number: the checks say so.
-        key, found = (None, ())
-    given = (a, b, a_scale, b_scale) if out is None else (a, b, a_scale, b_scale, out)
-    for check, state, sizes, empty, launch in found:
-        if check(*given) and not _is_special(fp8_gemm_kernel, *state):
-            c = empty[0]() if out is None else out
-            a_at, b_at, a_scale_at, b_scale_at, c_at = (
-                a.data_ptr(),
-                b.data_ptr(),
-                a_scale.data_ptr(),
-                b_scale.data_ptr(),
-                c.data_ptr(),
-            )
-            if (
-                (a_at | b_at | a_scale_at | b_scale_at | c_at) % 16 == 0
-                and not -sizes[4] < c_at - a_at < sizes[0]
-                and not -sizes[4] < c_at - b_at < sizes[1]
-                and not -sizes[4] < c_at - a_scale_at < sizes[2]
-                and not -sizes[4] < c_at - b_scale_at < sizes[3]
-            ):
-                if out is not None:
-                    torch._C._increment_version((c,))
-                launch(a_at, b_at, a_scale_at, b_scale_at, c_at)
-                return c
-    return _keep(key, given, a, b, a_scale, b_scale, OUT, FAST_ACCUM, out=out)
-
-
-def _is_special(wanted, kernel, is_only, device, needs_no_grad):
-    """Whether a call asks for more than a launch, or for another kernel's."""
-    runtime = triton.knobs.runtime
-    try:
-        is_heard = runtime.launch_enter_hook.calls or runtime.launch_exit_hook.calls
-    except AttributeError:
-        return True
-    return (
-        is_heard
-        or kernel is not wanted
-        or not (is_only or torch._C._cuda_getDevice() == device)
-        or torch._C._len_torch_dispatch_stack() > 0
-        or torch.autograd.forward_ad._current_level >= 0
-        or (needs_no_grad and torch.is_grad_enabled())
-    )
-
-
-def _keep(key, given, /, *arguments, **outputs):
-    """Calls the wrapper, and keeps what it launches for later calls of the key.
-
-    Nothing is kept without a key, nor for a call that a plan is kept for.
-
-    The first call of a key leaves only the key: a number may never come again. A
-    wrapper that calls itself, for a gradient or for another GPU, tells no launch.
-    """
-    kept = _LAUNCHES.get(key)
-    if kept is None and key is not None:
-        if len(_LAUNCHES) >= 4096:
-            _LAUNCHES.clear()
-        _LAUNCHES[key] = ()
-    if kept is None or len(kept) == 8 or any(check(*given) for check, *_ in kept):
-        return _checked(*arguments, **outputs)
-    told = _TOLD.launches = []
-    try:
-        results = _checked(*arguments, **outputs)
-    finally:
-        _TOLD.launches = None
-    if len(told) == 1:
-        _LAUNCHES[key] = (*kept, *_plans(given, results, *told[0]))
-    return results
-
-
-def _told_launch(kernel, grid, tensors, numbers, /, *others, **options):
-    """What _launch does; a launch is told to who asks."""
-    found = _plain_launch(kernel, grid, tensors, numbers, *others, **options)
-    if found and _TOLD.launches is not None:
-        _TOLD.launches.append((kernel, tensors, numbers, *found))
-
-
-def _plans(given, results, kernel, tensors, numbers, binary, grid, constants):
-    """What later calls need to launch the same: one plan, or none.
-
-    A plan without a kernel says that Triton's launcher is not of a known form, so
-    that the launch is never made this way.
-    """
-    if any(x.data_ptr() % 16 for x in tensors):
-        return
-    if any(type(x) not in (torch.Tensor, torch.nn.Parameter) for x in given):
-        return
-    try:
-        torch._C._increment_version(())
-        check = _guard(given)
-    except (AttributeError, ImportError, RuntimeError, TypeError):
-        return
-    if not check(*given):
-        return
-    index = given[0].device.index
-    is_only = torch.cuda.device_count() == 1
-    try:
-        launch = _launcher(binary, grid, len(tensors), (*numbers, *constants), index)
-    except (AttributeError, RuntimeError, TypeError, ValueError):
-        launch = None
-    needs_no_grad = any(x.requires_grad for x in given)
-    state = (kernel if launch else None, is_only, index, needs_no_grad)
-    sizes = [_end(x) - x.data_ptr() for x in tensors]
-    made = results if isinstance(results, tuple) else (results,)
-    empty = [
-        x
-        if x is None
-        else functools.partial(
-            torch.empty_strided, x.shape, x.stride(), dtype=x.dtype, device=x.device
-        )
-        for x in made
-    ]
-    yield check, state, sizes, empty, launch
-
-
-def _guard(tensors):
-    """A function that says whether others differ from these in address and values
-    alone.
-
-    It compares what torch.compile guards a graph's inputs by: type, dtype,
-    device, sizes, strides, requires_grad, and all by which PyTorch chooses an
-    implementation.
-    """
-    from torch._C._dynamo.guards import TensorGuards
-
-    guards = TensorGuards(*tensors, dynamic_dims_sizes=None, dynamic_dims_strides=None)
-    return guards.check
-
-
-def _launcher(binary, grid, count, numbers, device):
-    """A function of addresses that makes the launch, or None if there can be none.
-
-    It calls the function in C that Triton's launcher calls, with the same
-    arguments, which a copy of the launcher shows. Hooks are left out: there is
-    none to hear of it.
-    """
-    shown, calls = object.__new__(type(binary.run)), []
-    for name, value in vars(binary.run).items():
-        if name.endswith(("scratch_size", "_enabled")) and value:
-            return None
-        setattr(shown, name, value)
-    launch, shown.launch = shown.launch, lambda *given: calls.append(given)
-    if not isinstance(launch, type(len)):
-        return None
-    stream, *silent = marks = [object() for _ in range(4)]
-    arguments = [*(object() for _ in range(count)), *numbers]
-    shown(*grid, stream, binary.function, binary.packed_metadata, *silent, *arguments)
-    (given,) = calls
-    is_packed = isinstance(given[-1], tuple) and len(given[-1]) == len(arguments)
-    fixed = given[:-1] if is_packed else given[: -len(arguments)]
-    last = given[-1] if is_packed else given[len(fixed) :]
-    is_known = all(x is y for x, y in zip(last, arguments))
-    if not is_known or sum(any(x is mark for mark in marks) for x in fixed) != 4:
-        return None
-    place = next(i for i, x in enumerate(fixed) if x is stream)
-    fixed = [None if any(x is mark for mark in silent) else x for x in fixed]
-    before, after = fixed[:place], fixed[place + 1 :]
-
-    def call(*addresses):
-        stream = torch._C._cuda_getCurrentRawStream(device)
-        if is_packed:
-            launch(*before, stream, *after, (*addresses, *numbers))
-        else:
-            launch(*before, stream, *after, *addresses, *numbers)
-
-    call.binary = binary
-    return call
-
-
-if (
-    torch.version.cuda
-    and not _INTERPRETED
-    and triton.__version__.startswith(("3.6.", "3.7.", "3.8.", "3.9."))
-):
-    fp8_gemm, _launch = (_repeated, _told_launch)
 kernel_fn = fp8_gemm

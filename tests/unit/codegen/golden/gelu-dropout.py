@@ -43,9 +43,10 @@ def _refuse_recording(operator):
 
 @triton.autotune(
     configs=[
+        triton.Config({"BLOCK": 512}, num_warps=2),
         triton.Config({"BLOCK": 512}, num_warps=4),
         triton.Config({"BLOCK": 1024}, num_warps=4),
-        triton.Config({"BLOCK": 1024}, num_warps=8),
+        triton.Config({"BLOCK": 2048}, num_warps=4),
     ],
     key=["N"],
     do_bench=_first_config if _INTERPRETED else None,
@@ -56,42 +57,101 @@ def gelu_dropout_forward_kernel(
 ):
     quarter = tl.cdiv(N, 4)
     lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    rand4x, rand4x_1, rand4x_2, rand4x_3 = tl.rand4x(seed, lanes)
+    value = (tl.full([], 4294967296.0, dtype=tl.float32) * p).to(tl.uint32)
+    value_1 = 1.0 / (1.0 - p)
+    randint4x, randint4x_1, randint4x_2, randint4x_3 = tl.randint4x(seed, lanes, 10)
     places = lanes + quarter * 0
     mask = lanes < quarter
     mask_1 = (places < N) & mask
     v = tl.load(x_ptr + places, mask=mask_1, other=0.0).to(tl.float32)
-    scaled = v * ((tl.erf(v * 0.7071067811865476) + 1.0) * 0.5) / (1.0 - p)
+    z = tl.abs(v) * 0.7071067811865476
+    t = 1.0 / (z * 0.3275911 + 1.0)
+    tail = (
+        (
+            (((t * 1.061405429 + -1.453152027) * t + 1.421413741) * t + -0.284496736)
+            * t
+            + 0.254829592
+        )
+        * t
+        * tl.exp2(z * z * -1.4426950408889634)
+        * 0.5
+    )
+    scaled = v * tl.where(v < 0.0, tail, 1.0 - tail) * value_1
     tl.store(
         y_ptr + places,
-        tl.where(rand4x >= p, scaled, 0.0).to(y_ptr.dtype.element_ty),
+        tl.where(randint4x >= value, scaled, 0.0).to(y_ptr.dtype.element_ty),
         mask=mask_1,
     )
     places_1 = lanes + quarter * 1
     mask_2 = (places_1 < N) & mask
     v_1 = tl.load(x_ptr + places_1, mask=mask_2, other=0.0).to(tl.float32)
-    scaled_1 = v_1 * ((tl.erf(v_1 * 0.7071067811865476) + 1.0) * 0.5) / (1.0 - p)
+    z_1 = tl.abs(v_1) * 0.7071067811865476
+    t_1 = 1.0 / (z_1 * 0.3275911 + 1.0)
+    tail_1 = (
+        (
+            (
+                ((t_1 * 1.061405429 + -1.453152027) * t_1 + 1.421413741) * t_1
+                + -0.284496736
+            )
+            * t_1
+            + 0.254829592
+        )
+        * t_1
+        * tl.exp2(z_1 * z_1 * -1.4426950408889634)
+        * 0.5
+    )
+    scaled_1 = v_1 * tl.where(v_1 < 0.0, tail_1, 1.0 - tail_1) * value_1
     tl.store(
         y_ptr + places_1,
-        tl.where(rand4x_1 >= p, scaled_1, 0.0).to(y_ptr.dtype.element_ty),
+        tl.where(randint4x_1 >= value, scaled_1, 0.0).to(y_ptr.dtype.element_ty),
         mask=mask_2,
     )
     places_2 = lanes + quarter * 2
     mask_3 = (places_2 < N) & mask
     v_2 = tl.load(x_ptr + places_2, mask=mask_3, other=0.0).to(tl.float32)
-    scaled_2 = v_2 * ((tl.erf(v_2 * 0.7071067811865476) + 1.0) * 0.5) / (1.0 - p)
+    z_2 = tl.abs(v_2) * 0.7071067811865476
+    t_2 = 1.0 / (z_2 * 0.3275911 + 1.0)
+    tail_2 = (
+        (
+            (
+                ((t_2 * 1.061405429 + -1.453152027) * t_2 + 1.421413741) * t_2
+                + -0.284496736
+            )
+            * t_2
+            + 0.254829592
+        )
+        * t_2
+        * tl.exp2(z_2 * z_2 * -1.4426950408889634)
+        * 0.5
+    )
+    scaled_2 = v_2 * tl.where(v_2 < 0.0, tail_2, 1.0 - tail_2) * value_1
     tl.store(
         y_ptr + places_2,
-        tl.where(rand4x_2 >= p, scaled_2, 0.0).to(y_ptr.dtype.element_ty),
+        tl.where(randint4x_2 >= value, scaled_2, 0.0).to(y_ptr.dtype.element_ty),
         mask=mask_3,
     )
     places_3 = lanes + quarter * 3
     mask_4 = (places_3 < N) & mask
     v_3 = tl.load(x_ptr + places_3, mask=mask_4, other=0.0).to(tl.float32)
-    scaled_3 = v_3 * ((tl.erf(v_3 * 0.7071067811865476) + 1.0) * 0.5) / (1.0 - p)
+    z_3 = tl.abs(v_3) * 0.7071067811865476
+    t_3 = 1.0 / (z_3 * 0.3275911 + 1.0)
+    tail_3 = (
+        (
+            (
+                ((t_3 * 1.061405429 + -1.453152027) * t_3 + 1.421413741) * t_3
+                + -0.284496736
+            )
+            * t_3
+            + 0.254829592
+        )
+        * t_3
+        * tl.exp2(z_3 * z_3 * -1.4426950408889634)
+        * 0.5
+    )
+    scaled_3 = v_3 * tl.where(v_3 < 0.0, tail_3, 1.0 - tail_3) * value_1
     tl.store(
         y_ptr + places_3,
-        tl.where(rand4x_3 >= p, scaled_3, 0.0).to(y_ptr.dtype.element_ty),
+        tl.where(randint4x_3 >= value, scaled_3, 0.0).to(y_ptr.dtype.element_ty),
         mask=mask_4,
     )
 
@@ -185,9 +245,10 @@ def _gelu_dropout_forward_fake(x, p=0.5, seed=0):
 
 @triton.autotune(
     configs=[
+        triton.Config({"BLOCK": 512}, num_warps=2),
         triton.Config({"BLOCK": 512}, num_warps=4),
         triton.Config({"BLOCK": 1024}, num_warps=4),
-        triton.Config({"BLOCK": 1024}, num_warps=8),
+        triton.Config({"BLOCK": 2048}, num_warps=4),
     ],
     key=["N"],
     do_bench=_first_config if _INTERPRETED else None,
@@ -198,67 +259,126 @@ def gelu_dropout_gradient_kernel(
 ):
     quarter = tl.cdiv(N, 4)
     lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    rand4x, rand4x_1, rand4x_2, rand4x_3 = tl.rand4x(seed, lanes)
+    value = (tl.full([], 4294967296.0, dtype=tl.float32) * p).to(tl.uint32)
+    value_1 = 1.0 / (1.0 - p)
+    randint4x, randint4x_1, randint4x_2, randint4x_3 = tl.randint4x(seed, lanes, 10)
     places = lanes + quarter * 0
     mask = lanes < quarter
     mask_1 = (places < N) & mask
     v = tl.load(x_ptr + places, mask=mask_1, other=0.0).to(tl.float32)
     # The slope of x · Φ(x): Φ(x) + x · exp(-x² / 2) / √(2π).
     density = tl.exp(v * v * -0.5) * 0.3989422804014327
-    slope = (tl.erf(v * 0.7071067811865476) + 1.0) * 0.5 + v * density
+    z = tl.abs(v) * 0.7071067811865476
+    t = 1.0 / (z * 0.3275911 + 1.0)
+    tail = (
+        (
+            (((t * 1.061405429 + -1.453152027) * t + 1.421413741) * t + -0.284496736)
+            * t
+            + 0.254829592
+        )
+        * t
+        * tl.exp2(z * z * -1.4426950408889634)
+        * 0.5
+    )
+    slope = tl.where(v < 0.0, tail, 1.0 - tail) + v * density
     scaled = (
         tl.load(dy_ptr + places, mask=mask_1, other=0.0).to(tl.float32)
         * slope
-        / (1.0 - p)
+        * value_1
     )
     tl.store(
         dx_ptr + places,
-        tl.where(rand4x >= p, scaled, 0.0).to(dx_ptr.dtype.element_ty),
+        tl.where(randint4x >= value, scaled, 0.0).to(dx_ptr.dtype.element_ty),
         mask=mask_1,
     )
     places_1 = lanes + quarter * 1
     mask_2 = (places_1 < N) & mask
     v_1 = tl.load(x_ptr + places_1, mask=mask_2, other=0.0).to(tl.float32)
     density_1 = tl.exp(v_1 * v_1 * -0.5) * 0.3989422804014327
-    slope_1 = (tl.erf(v_1 * 0.7071067811865476) + 1.0) * 0.5 + v_1 * density_1
+    z_1 = tl.abs(v_1) * 0.7071067811865476
+    t_1 = 1.0 / (z_1 * 0.3275911 + 1.0)
+    tail_1 = (
+        (
+            (
+                ((t_1 * 1.061405429 + -1.453152027) * t_1 + 1.421413741) * t_1
+                + -0.284496736
+            )
+            * t_1
+            + 0.254829592
+        )
+        * t_1
+        * tl.exp2(z_1 * z_1 * -1.4426950408889634)
+        * 0.5
+    )
+    slope_1 = tl.where(v_1 < 0.0, tail_1, 1.0 - tail_1) + v_1 * density_1
     scaled_1 = (
         tl.load(dy_ptr + places_1, mask=mask_2, other=0.0).to(tl.float32)
         * slope_1
-        / (1.0 - p)
+        * value_1
     )
     tl.store(
         dx_ptr + places_1,
-        tl.where(rand4x_1 >= p, scaled_1, 0.0).to(dx_ptr.dtype.element_ty),
+        tl.where(randint4x_1 >= value, scaled_1, 0.0).to(dx_ptr.dtype.element_ty),
         mask=mask_2,
     )
     places_2 = lanes + quarter * 2
     mask_3 = (places_2 < N) & mask
     v_2 = tl.load(x_ptr + places_2, mask=mask_3, other=0.0).to(tl.float32)
     density_2 = tl.exp(v_2 * v_2 * -0.5) * 0.3989422804014327
-    slope_2 = (tl.erf(v_2 * 0.7071067811865476) + 1.0) * 0.5 + v_2 * density_2
+    z_2 = tl.abs(v_2) * 0.7071067811865476
+    t_2 = 1.0 / (z_2 * 0.3275911 + 1.0)
+    tail_2 = (
+        (
+            (
+                ((t_2 * 1.061405429 + -1.453152027) * t_2 + 1.421413741) * t_2
+                + -0.284496736
+            )
+            * t_2
+            + 0.254829592
+        )
+        * t_2
+        * tl.exp2(z_2 * z_2 * -1.4426950408889634)
+        * 0.5
+    )
+    slope_2 = tl.where(v_2 < 0.0, tail_2, 1.0 - tail_2) + v_2 * density_2
     scaled_2 = (
         tl.load(dy_ptr + places_2, mask=mask_3, other=0.0).to(tl.float32)
         * slope_2
-        / (1.0 - p)
+        * value_1
     )
     tl.store(
         dx_ptr + places_2,
-        tl.where(rand4x_2 >= p, scaled_2, 0.0).to(dx_ptr.dtype.element_ty),
+        tl.where(randint4x_2 >= value, scaled_2, 0.0).to(dx_ptr.dtype.element_ty),
         mask=mask_3,
     )
     places_3 = lanes + quarter * 3
     mask_4 = (places_3 < N) & mask
     v_3 = tl.load(x_ptr + places_3, mask=mask_4, other=0.0).to(tl.float32)
     density_3 = tl.exp(v_3 * v_3 * -0.5) * 0.3989422804014327
-    slope_3 = (tl.erf(v_3 * 0.7071067811865476) + 1.0) * 0.5 + v_3 * density_3
+    z_3 = tl.abs(v_3) * 0.7071067811865476
+    t_3 = 1.0 / (z_3 * 0.3275911 + 1.0)
+    tail_3 = (
+        (
+            (
+                ((t_3 * 1.061405429 + -1.453152027) * t_3 + 1.421413741) * t_3
+                + -0.284496736
+            )
+            * t_3
+            + 0.254829592
+        )
+        * t_3
+        * tl.exp2(z_3 * z_3 * -1.4426950408889634)
+        * 0.5
+    )
+    slope_3 = tl.where(v_3 < 0.0, tail_3, 1.0 - tail_3) + v_3 * density_3
     scaled_3 = (
         tl.load(dy_ptr + places_3, mask=mask_4, other=0.0).to(tl.float32)
         * slope_3
-        / (1.0 - p)
+        * value_1
     )
     tl.store(
         dx_ptr + places_3,
-        tl.where(rand4x_3 >= p, scaled_3, 0.0).to(dx_ptr.dtype.element_ty),
+        tl.where(randint4x_3 >= value, scaled_3, 0.0).to(dx_ptr.dtype.element_ty),
         mask=mask_4,
     )
 
@@ -500,8 +620,8 @@ def reference_fn(x: torch.Tensor, p: float = 0.5, seed: int = 0):
         c1, c3 = b & low, a & low
         k0, k1 = (k0 + 0x9E3779B9) & low, (k1 + 0xBB67AE85) & low
     bits = torch.cat([c0, c1, c2, c3])[: x.numel()]
-    random = torch.where(bits < 1 << 31, bits, low - bits).float() * 4.6566127342e-10
-    return torch.where(random >= p, torch.nn.functional.gelu(x) / (1 - p), 0)
+    least = int(torch.tensor(p, dtype=torch.float32).double() * 2**32)
+    return torch.where(bits >= least, torch.nn.functional.gelu(x) / (1 - p), 0)
 
 
 # Sizes to verify and to measure with, as in get_inputs(**SHAPES[0]).

@@ -75,15 +75,19 @@ def rms_norm_forward_kernel(
     values = tl.load(
         x_ptr + row * stride_xm + cols * stride_xn, mask=mask, other=0.0
     ).to(tl.float32)
+    # Asked for before the sum, so that it is there when the sum is.
+    w = tl.load(
+        weight_ptr + cols * stride_weight_n,
+        mask=mask,
+        other=0.0,
+        eviction_policy="evict_last",
+    )
     mean_square = tl.sum(values * values, axis=0) / tl.cast(N, tl.float32)
     scale = tl.rsqrt(mean_square + eps)
     tl.store(rstd_ptr + row * stride_rstd_m, scale)
-    w = tl.load(weight_ptr + cols * stride_weight_n, mask=mask, other=0.0).to(
-        tl.float32
-    )
     tl.store(
         y_ptr + row * stride_ym + cols * stride_yn,
-        (values * scale * w).to(y_ptr.dtype.element_ty),
+        (values * scale * w.to(tl.float32)).to(y_ptr.dtype.element_ty),
         mask=mask,
     )
 

@@ -33,10 +33,30 @@ def _first_config(_call, quantiles):
 
 @triton.autotune(
     configs=[
-        triton.Config({"LANES": 1024, "WIDTH": 4}, num_warps=32),
-        triton.Config({"LANES": 1024, "WIDTH": 8}, num_warps=32),
-        triton.Config({"LANES": 1024, "WIDTH": 16}, num_warps=32),
-        triton.Config({"LANES": 512, "WIDTH": 16}, num_warps=16),
+        triton.Config(
+            {"KEPT": 32768, "LANES": 1024, "ROUNDS": 1, "RESIDENT": 1}, num_warps=32
+        ),
+        triton.Config(
+            {"KEPT": 32768, "LANES": 1024, "ROUNDS": 2, "RESIDENT": 1}, num_warps=32
+        ),
+        triton.Config(
+            {"KEPT": 16384, "LANES": 1024, "ROUNDS": 4, "RESIDENT": 1}, num_warps=32
+        ),
+        triton.Config(
+            {"KEPT": 32768, "LANES": 512, "ROUNDS": 4, "RESIDENT": 1}, num_warps=16
+        ),
+        triton.Config(
+            {"KEPT": 16384, "LANES": 512, "ROUNDS": 4, "RESIDENT": 2}, num_warps=16
+        ),
+        triton.Config(
+            {"KEPT": 16384, "LANES": 512, "ROUNDS": 8, "RESIDENT": 1}, num_warps=16
+        ),
+        triton.Config(
+            {"KEPT": 8192, "LANES": 256, "ROUNDS": 4, "RESIDENT": 4}, num_warps=8
+        ),
+        triton.Config(
+            {"KEPT": 16384, "LANES": 256, "ROUNDS": 8, "RESIDENT": 2}, num_warps=8
+        ),
     ],
     key=["M", "N"],
     do_bench=_first_config if _INTERPRETED else None,
@@ -51,37 +71,57 @@ def softmax_long_kernel(
     stride_xn,
     stride_ym,
     stride_yn,
+    KEPT: tl.constexpr,
     LANES: tl.constexpr,
-    WIDTH: tl.constexpr,
+    ROUNDS: tl.constexpr,
+    RESIDENT: tl.constexpr,
 ):
-    step: tl.constexpr = LANES * WIDTH
+    step: tl.constexpr = ROUNDS * LANES * 4
     for m in range(tl.program_id(0), M, tl.num_programs(0)):
         # Each lane has a maximum and a sum of its own, so that no lane waits for
         # another inside the loop.
         best = tl.full([LANES], float("-inf"), dtype=tl.float32)
         total = tl.zeros([LANES], dtype=tl.float32)
+        offsets = tl.arange(0, KEPT)
         x_base = x_ptr + m * stride_xm
-        for start in tl.range(0, N, step, num_stages=3):
-            offsets = start + tl.arange(0, step)
+        kept = tl.load(
+            x_base + offsets * stride_xn, mask=offsets < N, other=float("-inf")
+        )
+        first = tl.reshape(kept, [KEPT // (LANES * 4), LANES, 4]).to(tl.float32)
+        first_best = tl.max(tl.max(first, axis=2), axis=0)
+        # A lane that has seen nothing but -∞ has a sum of 0; -∞ less -∞ would be NaN.
+        first_shift = tl.where(first_best == float("-inf"), 0.0, first_best)
+        total = tl.sum(
+            tl.sum(tl.exp(first - first_shift[None, :, None]), axis=2), axis=0
+        )
+        best = first_best
+        for start in range(KEPT, N, step):
+            offsets_1 = start + tl.arange(0, step)
             loaded = tl.load(
-                x_base + offsets * stride_xn, mask=offsets < N, other=float("-inf")
+                x_base + offsets_1 * stride_xn, mask=offsets_1 < N, other=float("-inf")
             )
-            values = tl.reshape(loaded, [LANES, WIDTH]).to(tl.float32)
-            new_best = tl.maximum(best, tl.max(values, axis=1))
-            # A lane that has seen nothing but -∞ has a sum of 0; -∞ less -∞ would be
-            # NaN.
+            values = tl.reshape(loaded, [ROUNDS, LANES, 4]).to(tl.float32)
+            new_best = tl.maximum(best, tl.max(tl.max(values, axis=2), axis=0))
             shift = tl.where(new_best == float("-inf"), 0.0, new_best)
-            powers = tl.exp(values - shift[:, None])
-            total = total * tl.exp(best - shift) + tl.sum(powers, axis=1)
+            powers = tl.exp(values - shift[None, :, None])
+            total = total * tl.exp(best - shift) + tl.sum(
+                tl.sum(powers, axis=2), axis=0
+            )
             best = new_best
         top = tl.max(best, axis=0)
         sum_ = tl.sum(total * tl.exp(best - top), axis=0)
+        y_base = y_ptr + m * stride_ym
+        tl.store(
+            y_base + offsets * stride_yn,
+            (tl.exp(kept.to(tl.float32) - top) / sum_).to(y_ptr.dtype.element_ty),
+            mask=offsets < N,
+            eviction_policy="evict_first",
+        )
         # Backwards: the end of the row was read last, and is the likeliest to lie in
         # the cache still.
-        steps = tl.cdiv(N, step)
-        y_base = y_ptr + m * stride_ym
+        steps = tl.cdiv(tl.maximum(N - KEPT, 0), step)
         for i in range(steps):
-            cols = (steps - 1 - i) * step + tl.arange(0, step)
+            cols = KEPT + (steps - 1 - i) * step + tl.arange(0, step)
             mask = (cols >= 0) & (cols < N)
             values = tl.load(
                 x_base + cols * stride_xn,
@@ -148,9 +188,12 @@ def softmax_long(x: torch.Tensor, *, out: torch.Tensor | None = None) -> torch.T
     if _INTERPRETED:
         _check_bfloat16("softmax_long", x.dtype)
 
+    def grid(meta):
+        return (min(M, multi_processor_count * meta["RESIDENT"]),)
+
     _launch(
         softmax_long_kernel,
-        (min(M, multi_processor_count),),
+        grid,
         (x, y),
         (M, N, stride_xm, stride_xn, stride_ym, stride_yn),
         device,
@@ -165,7 +208,7 @@ def reference_fn(x: torch.Tensor):
 
 
 # Sizes to verify and to measure with, as in get_inputs(**SHAPES[0]).
-SHAPES = [{"M": 128, "N": 1000}, {"M": 4096, "N": 65536}]
+SHAPES = [{"M": 128, "N": 1000}, {"M": 2, "N": 40001}, {"M": 4096, "N": 65536}]
 
 
 def get_inputs(M=128, N=1000):

@@ -18,10 +18,10 @@ export function isAtLeastZero(known: Knowledge, p: Polynomial, effort: Effort): 
   if (isConstant(p) && effort !== "cases") return false;
   const least = known.least(p);
   if (least !== undefined && least >= 0) return true;
-  if (effort === "intervals" || known.points.refute(p)) return false;
+  if (effort === "intervals" || known.points.refuting(p)) return false;
   const negated = subtract(opposite(p), ONE);
   if (contradictsSums(known, negated)) return true;
-  if (effort === "sums" || known.points.more().refute(p)) return false;
+  if (effort === "sums" || known.points.more().refuting(p)) return false;
   return contradictsProducts(known, negated, effort) || new Split(negated, effort).isImpossible(known);
 }
 

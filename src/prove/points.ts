@@ -32,10 +32,10 @@ export class Points {
     this.#before = { conditions: known.conditions.length, cases: known.cases.length };
   }
 
-  /** Whether a polynomial is negative at a point. */
-  refute(p: Polynomial): boolean {
+  /** A point where a polynomial is negative. */
+  refuting(p: Polynomial): ReadonlyMap<string, number> | undefined {
     this.#renew();
-    return this.#points.some((point) => new Evaluation(this.known, point).value(p) < 0);
+    return this.#points.find((point) => new Evaluation(this.known, point).value(p) < 0);
   }
 
   /** The same with more points, where there are few. */

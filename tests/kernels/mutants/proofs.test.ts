@@ -49,6 +49,30 @@ describe("seeded mistakes", { timeout: 120_000 }, () => {
   );
 });
 
+describe("what needs no mistake to be found", { timeout: 120_000 }, () => {
+  let seeded: Seeded;
+  beforeAll(() => void (seeded = new Seeded()));
+  afterAll(() => seeded.remove());
+
+  test.each([
+    ["layer-norm", "layerNorm"],
+    ["rms-norm", "rmsNorm"],
+  ])("the gradients of %s leave dx unwritten without a group", async (name, kernel) => {
+    const source = { file: `../../../examples/${name}.ts`, kernel, anywhere: true };
+    const { compiled } = await seeded.build(source, { what: "no group", from: ", GROUPS.ge(1)", to: "" });
+    const refuted = compiled.proof().obligations.filter(({ verdict }) => verdict.kind === "refuted");
+    expect(refuted.map(({ property, of }) => `${property} of ${of}`)).toEqual(["coverage of dx"]);
+    const [{ verdict }] = refuted as [Obligation];
+    expect(verdict).toMatchObject({ at: { sizes: { GROUPS: 0 } }, finding: { code: "never-written" } });
+  });
+
+  test("roll may overflow, for its index is below twice the size", async () => {
+    const compiled = await buildRight({ file: "sources/moves.ts", kernel: "roll" });
+    const sums = compiled.proof().obligations.filter(({ property }) => property === "overflow");
+    expect(sums.map(({ verdict }) => verdict.kind)).toContain("unknown");
+  });
+});
+
 test.each(drawn("right kernels to prove", subjects, { key: ({ kernel }) => kernel, least: 4 }))(
   "nothing of $kernel is refuted but a store without strides",
   async (subject) => {

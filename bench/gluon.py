@@ -23,7 +23,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+import gluon_attention as attention
+
 ROUNDS = 12
+#: Seconds after which a kernel hangs; attention's cases end earlier, or are ended.
+SILENCE = attention.SECONDS + 30
 #: Sizes M, N, K: whole tiles, odd rows, odd everything that the copy engine takes, fewer rows than a tile, short sums.
 SHAPES = [
     (512, 512, 512),
@@ -297,7 +301,8 @@ def every_random(folder: Path, seconds: float, processes: int = 14) -> dict[str,
 
 def steps(folder: Path, only: str) -> list[tuple[str, ...]]:
     names = sorted(path.stem for path in folder.glob("*.py"))
-    every = [("compare", name) for name in names] + [("measure", *map(str, each)) for each in TIMED if each[0] in names]
+    every = [("compare", name) for name in names]
+    every += [("measure", *map(str, each)) for each in [*TIMED, *attention.TIMED] if each[0] in names]
     return [step for step in every if only in step[1]]
 
 
@@ -313,7 +318,12 @@ def work(folder: Path, only: str, start: int, deadline: float) -> None:
         name = step[1]
         try:
             modules[name] = modules.get(name) or load(folder / f"{name}.py")
-            if step[0] == "compare":
+            if name in attention.NAMES:
+                if step[0] == "compare":
+                    attention.compare(folder, name)
+                else:
+                    attention.measure(name, modules[name], int(step[2]), step[3], step[4])
+            elif step[0] == "compare":
                 compare(name, modules[name])
             else:
                 measure(name, modules[name], int(step[2]), step[3])
@@ -359,10 +369,10 @@ def main() -> None:
         fault = None
         while True:
             try:
-                line = lines.get(timeout=75)
+                line = lines.get(timeout=SILENCE)
             except queue.Empty:
                 child.kill()
-                fault = "no answer in 75 s"
+                fault = f"no answer in {SILENCE} s"
                 break
             if line is None:
                 code = child.wait()

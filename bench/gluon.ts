@@ -7,10 +7,12 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { build } from "tilescript";
+import { attention } from "../examples/flash-attention.js";
 import { gemm } from "../examples/gemm.js";
 import { gemmPersistentTma } from "../examples/gemm-persistent-tma.js";
 import { gemmTma } from "../examples/gemm-tma.js";
 import { linearGelu } from "../examples/linear-gelu.js";
+import { inOneLoop, inTwoLoops, unmasked, windowed } from "../tests/unit/codegen/fixtures/attentions.js";
 import { randomProduct } from "../tests/kernels/random/random-products.js";
 import { resultFile, runOnModules } from "./in-python.js";
 
@@ -20,8 +22,12 @@ const { values: given } = parseArgs({
 
 async function emitInto(folder: string): Promise<void> {
   mkdirSync(folder, { recursive: true });
-  for (const example of [gemm, gemmTma, gemmPersistentTma, linearGelu]) {
+  for (const example of [gemm, gemmTma, gemmPersistentTma, linearGelu, attention]) {
     const kernel = await build(example);
+    writeFileSync(join(folder, kernel.file), kernel.emit({ specialise: "always" }).python);
+  }
+  for (const fixture of [inTwoLoops, inOneLoop, windowed, unmasked]) {
+    const kernel = await build(fixture);
     writeFileSync(join(folder, kernel.file), kernel.emit({ specialise: "always" }).python);
   }
   const random = join(folder, "random");

@@ -2,7 +2,7 @@
  * Explores every order in which the parts of a pipeline may run. It knows what an mbarrier is: a phase that ends when the
  * expected arrivals and bytes are in, of which only the parity can be waited for.
  */
-import type { BarrierName, Pipeline, Step } from "./pipeline.js";
+import { type BarrierName, KEYS, type Pipeline, type Step, VALUES } from "./pipeline.js";
 
 /** One launch of one program: its constants, and how many turns each of its tiles has. */
 export interface Scenario {
@@ -20,7 +20,9 @@ type Action =
   | { readonly kind: "expect"; readonly barrier: string; readonly copies: number }
   | { readonly kind: "copy"; readonly barrier: string; readonly buffer: string; readonly turn: number }
   | { readonly kind: "multiply"; readonly buffers: readonly string[]; readonly turn: number }
+  | { readonly kind: "take"; readonly buffer: string; readonly turn: number }
   | { readonly kind: "settle"; readonly running: number }
+  | { readonly kind: "compute"; readonly operand: number }
   | { readonly kind: "release"; readonly barrier: string }
   | { readonly kind: "drain"; readonly running: number }
   | { readonly kind: "stage"; readonly slot: number }
@@ -50,7 +52,7 @@ interface State {
   readonly shown: readonly (readonly number[])[];
 }
 
-const OWN: ReadonlySet<string> = new Set(["drain", "stage", "fence", "send"]);
+const OWN: ReadonlySet<string> = new Set(["compute", "drain", "stage", "fence", "send"]);
 
 const MOST_STATES = 200_000;
 
@@ -65,14 +67,15 @@ class Explorer {
   #wrong: string | undefined;
 
   constructor(
-    pipeline: Pipeline,
+    readonly pipeline: Pipeline,
     readonly scenario: Scenario,
   ) {
     const { consumers } = scenario;
-    const consumer = actionsOf(pipeline.consumer, scenario);
-    this.#parts = [actionsOf(pipeline.producer, scenario), ...Array.from({ length: consumers }, () => consumer)];
+    const producer = actionsOf(pipeline, scenario, undefined);
+    const parts = Array.from({ length: consumers }, (_, consumer) => actionsOf(pipeline, scenario, consumer));
+    this.#parts = [producer, ...parts];
     this.#arrivals = (barrier) =>
-      pipeline.arrivals[barrier.split(" ")[0] as BarrierName] === "consumers" ? consumers : 1;
+      pipeline.barriers[barrier.split(" ")[0] as BarrierName]?.arrivals === "consumers" ? consumers : 1;
   }
 
   explore(): string | undefined {
@@ -98,15 +101,18 @@ class Explorer {
 
   #first(): State {
     const barriers: Record<string, Barrier> = {};
-    for (const name of ["filled", "emptied"])
-      for (let slot = 0; slot < this.scenario.stages; slot++)
-        barriers[`${name} ${slot}`] = { phase: 0, missing: this.#arrivals(name), copies: 0 };
+    const { barriers: kinds, blank } = this.pipeline;
+    const { stages, consumers } = this.scenario;
+    for (const [name, { per }] of Object.entries(kinds))
+      for (let i = 0; i < (per === "slot" ? stages : consumers); i++)
+        barriers[`${name} ${i}`] = { phase: 0, missing: this.#arrivals(name), copies: 0 };
+    if (blank) barriers[`${blank.barrier} 0`] = { ...barriers[`${blank.barrier} 0`]!, phase: 1 };
     const none = this.#parts.map(() => []);
     return {
       places: this.#parts.map(() => 0),
       barriers,
       copies: [],
-      held: {},
+      held: blank ? { [slotBuffer(blank.operand, 0)]: 0 } : {},
       running: none,
       sends: none,
       staged: none,
@@ -152,8 +158,12 @@ class Explorer {
         return this.#copy(state, action);
       case "multiply":
         return this.#multiply(state, part, action);
+      case "take":
+        return this.#isHeld(state, part, [action.buffer], action.turn) ? state : undefined;
       case "settle":
         return { ...state, running: state.running.with(part, state.running[part]!.slice(-action.running || Infinity)) };
+      case "compute":
+        return this.#compute(state, part, action.operand);
       case "drain":
         return { ...state, sends: state.sends.with(part, state.sends[part]!.slice(-action.running || Infinity)) };
       case "stage":
@@ -192,23 +202,37 @@ class Explorer {
     const unread =
       before === undefined
         ? -1
-        : state.places.findIndex((place, part) => part > 0 && !this.#hasRead(part, place, before));
+        : state.places.findIndex((place, part) => part > 0 && !this.#hasRead(part, place, buffer, before));
     if (unread >= 0) return this.#fails(`turn ${turn} overwrites ${buffer} before ${partName(unread)} reads it`);
     // While bytes arrive, the buffer holds nothing.
     return { ...state, copies: [...state.copies, { barrier, buffer, turn }], held: { ...state.held, [buffer]: -1 } };
   }
 
-  #hasRead(part: number, place: number, turn: number): boolean {
-    return this.#parts[part]!.slice(0, place).some((action) => action.kind === "multiply" && action.turn === turn);
+  #hasRead(part: number, place: number, buffer: string, turn: number): boolean {
+    return this.#parts
+      [part]!.slice(0, place)
+      .some((action) => action.kind === "multiply" && action.turn === turn && action.buffers.includes(buffer));
+  }
+
+  #isHeld(state: State, part: number, buffers: readonly string[], turn: number): boolean {
+    const wrong = buffers.find((buffer) => state.held[buffer] !== turn);
+    if (wrong === undefined) return true;
+    const holds = state.held[wrong] ?? "none";
+    this.#fails(`${partName(part)} reads ${wrong} for turn ${turn}, which holds turn ${holds}`);
+    return false;
   }
 
   #multiply(state: State, part: number, { buffers, turn }: Extract<Action, { kind: "multiply" }>): State | undefined {
-    const wrong = buffers.find((buffer) => state.held[buffer] !== turn);
-    if (wrong !== undefined)
-      return this.#fails(
-        `${partName(part)} reads ${wrong} for turn ${turn}, which holds turn ${state.held[wrong] ?? "none"}`,
-      );
+    if (!this.#isHeld(state, part, buffers, turn)) return undefined;
     return { ...state, running: state.running.with(part, [...state.running[part]!, { turn, buffers }]) };
+  }
+
+  /** The author's statements take what a product made, which must be there. */
+  #compute(state: State, part: number, operand: number): State | undefined {
+    const runs = state.running[part]!.some(({ buffers }) =>
+      buffers.some((buffer) => buffer.startsWith(`block ${operand} `)),
+    );
+    return runs ? this.#fails(`${partName(part)} takes a product of block ${operand} while it runs`) : state;
   }
 
   #arrived(state: State, index: number): State {
@@ -229,13 +253,22 @@ class Explorer {
 
 const partName = (part: number): string => (part === 0 ? "the producer" : `consumer ${part - 1}`);
 
-/** The steps of one part, with its loops unrolled. */
-function actionsOf(steps: readonly Step[], scenario: Scenario): readonly Action[] {
-  const { stages, pieces, depth, turns } = scenario;
+const slotBuffer = (operand: number, slot: number): string => `block ${operand} of slot ${slot}`;
+
+/** The steps of a consumer or of the producer, with its loops unrolled. */
+function actionsOf(pipeline: Pipeline, scenario: Scenario, consumer: number | undefined): readonly Action[] {
+  const { stages, consumers, pieces, depth, turns } = scenario;
   const actions: Action[] = [];
   let [count, piece] = [0, 0];
   const slotOf = (turn: number) => ((turn % stages) + stages) % stages;
-  const copiesIn = (body: readonly Step[]) => body.filter(({ kind }) => kind === "copy").length;
+  const isOwn = (barrier: BarrierName) => pipeline.barriers[barrier]?.per === "consumer";
+  // The producer serves each consumer's own barrier.
+  const owners = consumer === undefined ? Array.from({ length: consumers }, (_, i) => i) : [consumer];
+  const placesOf = (barrier: BarrierName) => (isOwn(barrier) ? owners : [slotOf(count)]);
+  const bufferAt = (operand: number, barrier: BarrierName, place: number) =>
+    isOwn(barrier) ? `block ${operand} of consumer ${place}` : slotBuffer(operand, place);
+  const copiesIn = (body: readonly Step[], barrier: BarrierName) =>
+    body.filter((step) => step.kind === "copy" && step.barrier === barrier).length;
   const run = (body: readonly Step[], tile: number, turn: number): void => {
     for (const step of body) one(step, body, tile, turn);
   };
@@ -246,26 +279,30 @@ function actionsOf(steps: readonly Step[], scenario: Scenario): readonly Action[
     else if (step.kind === "epilogue") for (let i = 0; i < pieces; i++, piece++) run(step.piece, tile, i);
     else if (step.kind === "advance") count++;
     else if (step.kind === "wait") {
-      const parity = Math.floor(count / stages) % 2;
-      actions.push({ kind: "wait", barrier: `${step.barrier} ${slot}`, parity: step.before ? 1 - parity : parity });
+      const parity = isOwn(step.barrier) ? 0 : Math.floor(count / stages) % 2;
+      for (const place of placesOf(step.barrier))
+        actions.push({ kind: "wait", barrier: `${step.barrier} ${place}`, parity: step.before ? 1 - parity : parity });
     } else if (step.kind === "expect")
-      actions.push({ kind: "expect", barrier: `filled ${slot}`, copies: copiesIn(body) });
+      for (const place of placesOf(step.barrier))
+        actions.push({ kind: "expect", barrier: `${step.barrier} ${place}`, copies: copiesIn(body, step.barrier) });
     else if (step.kind === "copy")
-      actions.push({
-        kind: "copy",
-        barrier: `filled ${slot}`,
-        buffer: `block ${step.operand} of slot ${slot}`,
-        turn: count,
-      });
+      for (const place of placesOf(step.barrier)) {
+        const buffer = bufferAt(step.operand, step.barrier, place);
+        actions.push({ kind: "copy", barrier: `${step.barrier} ${place}`, buffer, turn: count });
+      }
+    else if (step.kind === "take")
+      actions.push({ kind: "take", buffer: `block ${step.operand} of consumer ${consumer}`, turn: count });
     else if (step.kind === "multiply")
-      actions.push({ kind: "multiply", buffers: [0, 1].map((i) => `block ${i} of slot ${slot}`), turn: count });
+      actions.push({ kind: "multiply", buffers: step.operands.map((i) => slotBuffer(i, slot)), turn: count });
     else if (step.kind === "release") {
-      const does = step.when === "later" ? turn > 0 : turns[tile]! > 0;
-      if (does) actions.push({ kind: "release", barrier: `emptied ${slotOf(count - step.ago)}` });
+      const does = step.when === "later" ? turn > 0 : step.when === "always" || turns[tile]! > 0;
+      if (does) actions.push({ kind: "release", barrier: `${step.barrier} ${slotOf(count - step.ago)}` });
     } else if (step.kind === "drain") actions.push({ kind: "drain", running: step.running === "none" ? 0 : depth - 1 });
     else if (step.kind === "stage" || step.kind === "send") actions.push({ kind: step.kind, slot: turn % depth });
+    else if (step.kind === "compute")
+      actions.push({ kind: "compute", operand: step.what === "weights" ? KEYS : VALUES });
     else actions.push(step);
   };
-  run(steps, 0, 0);
+  run(consumer === undefined ? pipeline.producer : pipeline.consumer, 0, 0);
   return actions;
 }

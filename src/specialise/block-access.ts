@@ -12,14 +12,16 @@ import {
   type TensorParam,
   type Value,
 } from "../ir/nodes.js";
-import { type BlockIndex, blockIndexOf } from "./block-index.js";
+import { type BlockIndex, blockIndexOf, isScalar } from "./block-index.js";
 import { unsuited } from "./unsuited.js";
 
 export interface BlockAccess {
   readonly tensor: TensorParam;
-  /** Where the block lies, an index for each axis of the tensor. */
+  /** The tensor's first axes, of which the block has one index each. */
+  readonly lead: readonly Argument[];
+  /** Where the block lies on the tensor's last two axes. */
   readonly axes: readonly BlockIndex[];
-  /** Whether the tile has the tensor's axes the other way round. */
+  /** Whether the tile has these axes the other way round. */
   readonly swapped: boolean;
   readonly statement: OpStatement;
 }
@@ -43,7 +45,7 @@ export function blockAccess(statement: OpStatement, ir: KernelIR, made: Made): B
     return unsuited("it accesses memory by pointers; index the tensor with .at(rows, columns)", at);
   const block =
     kind === "view" ? ofView(statement, made.get(address), ir, made) : ofDescriptor(statement, address, ir, made);
-  for (const start of block.axes.flatMap(({ starts }) => starts))
+  for (const start of [...block.lead, ...block.axes.flatMap(({ starts }) => starts)])
     if (isValue(start) && start.type.kind === "tile" && start.type.dtype !== "int32")
       unsuited("the copy engine counts in int32, and where its block lies is of another dtype", at);
   return block;
@@ -51,17 +53,25 @@ export function blockAccess(statement: OpStatement, ir: KernelIR, made: Made): B
 
 function ofView(statement: OpStatement, view: Statement | undefined, ir: KernelIR, made: Made): BlockAccess {
   const { at } = statement;
+  if (view?.kind === "op" && view.op.lowering?.permutes) {
+    const [inner] = view.operands;
+    const block = ofView(statement, isValue(inner) ? made.get(inner) : undefined, ir, made);
+    return { ...block, swapped: block.swapped !== (view.op.lowering.permutes(view.operands, 2)[0] === 1) };
+  }
   if (view?.kind !== "op" || view.op.lowering?.view !== "grid") return unsuited("its view is no rectangle", at);
   const [of, indices] = view.operands;
   const { tensor, order } = tensorOf(of, ir, made);
   if (!tensor || !isList(indices ?? [])) return unsuited("its view is of no parameter", at);
-  const axes = (indices as readonly Argument[]).map((index) => blockIndexOf(index, made));
-  if (axes.length !== 2 || !isComplete(axes))
+  const given = indices as readonly Argument[];
+  const places = order.map((place) => given[place]!);
+  const lead = places.slice(0, -2);
+  const axes = places.slice(-2).map((index) => blockIndexOf(index, made));
+  if (axes.length !== 2 || !isComplete(axes) || !lead.every(isScalar))
     return unsuited(
       "its lanes do not count up from a scalar on two axes, as pid * BLOCK + tl.arange(0, BLOCK) does",
       at,
     );
-  return { tensor, axes: order.map((axis) => axes[axis]!), swapped: order[0] === 1, statement };
+  return { tensor, lead, axes, swapped: order.at(-2)! > order.at(-1)!, statement };
 }
 
 function isComplete(axes: readonly (BlockIndex | undefined)[]): axes is readonly BlockIndex[] {
@@ -94,7 +104,7 @@ function ofDescriptor(statement: OpStatement, address: Value, ir: KernelIR, made
   const starts = offsets as readonly Argument[];
   if (starts.length !== 2) return unsuited("its block has other than two axes", at);
   const axes = starts.map((start, i): BlockIndex => ({ starts: isZero(start) ? [] : [start], extent: block[i]! }));
-  return { tensor, axes, swapped: false, statement };
+  return { tensor, lead: [], axes, swapped: false, statement };
 }
 
 const isZero = (start: Argument): boolean => isLiteral(start) && start.value === 0;

@@ -18,10 +18,10 @@ import {
 import { argumentsOf, definitions, valuesIn, walk } from "../ir/walk.js";
 import { dot } from "../ops/dot.js";
 import { opOf } from "../ops/define.js";
-import { members } from "../types/dtype.js";
 import type { Dim } from "../types/shape.js";
-import { type BlockAccess, blockAccess } from "./block-access.js";
+import type { BlockAccess } from "./block-access.js";
 import { isSameBlock } from "./block-index.js";
+import { multipliedBlock, productsIn, writtenBlock } from "./tensor-blocks.js";
 import { unsuited } from "./unsuited.js";
 
 export interface GemmForm {
@@ -60,19 +60,8 @@ interface Nest {
 }
 
 function nestOf(ir: KernelIR): Nest {
-  const products: OpStatement[] = [];
-  const collect = (statement: Statement): void => {
-    if (statement.kind === "op" && statement.op.facts.contracts) products.push(statement);
-  };
-  walk(ir.body, collect);
-  for (const helper of ir.functions) {
-    const before = products.length;
-    walk(helper.body, collect);
-    if (products.length > before) unsuited("it multiplies matrices in a helper function", products[before]!.at);
-  }
-  const [product, second] = products;
+  const [product] = productsIn(ir.body);
   if (!product) return unsuited("it multiplies no matrices", ir.at);
-  if (second) return unsuited("it multiplies matrices in two places", second.at);
   if (product.op !== opOf(dot)) return unsuited(`tl.${product.op.name} has no warp-specialised form`, product.at);
   const loopIn = ({ statements }: Block): ForStatement | undefined =>
     statements.find((each) => each.kind === "for" && has(each.body, product)) as ForStatement | undefined;
@@ -167,11 +156,8 @@ class GemmReader {
     }
     if (made.op.effect !== "read" || !turns.body.statements.includes(made))
       return unsuited("its product takes what no load in the loop reads", made.at);
-    const block = blockAccess(made, this.ir, this.#made);
-    const { role, dtype, optional } = block.tensor;
-    if (role !== "in" || optional) unsuited(`it multiplies ${block.tensor.name}, which is no plain input`, made.at);
-    if (!members(dtype).every((each) => each === "float16" || each === "bfloat16"))
-      unsuited(`it multiplies ${members(dtype).join(" or ")}; the form takes float16 and bfloat16`, made.at);
+    const block = multipliedBlock(made, this.ir, this.#made);
+    checkMatrix(block);
     return { block, swapped: block.swapped };
   }
 
@@ -212,19 +198,8 @@ class GemmReader {
   }
 
   #store(statement: OpStatement): BlockAccess {
-    const block = blockAccess(statement, this.ir, this.#made);
-    const { tensor, swapped } = block;
-    if (tensor.role !== "out" || tensor.optional)
-      unsuited(`it writes ${tensor.name}, which is no plain output`, statement.at);
-    if (swapped) unsuited("it writes a block with its axes swapped", statement.at);
-    if (!members(tensor.dtype).every((each) => STORED.has(each)))
-      unsuited(
-        `it writes ${members(tensor.dtype).join(" or ")}; the form writes float16, bfloat16 and float32`,
-        statement.at,
-      );
-    const value = storedValue(statement);
-    if (!isValue(value) || value.type.kind !== "tile" || value.type.shape.length !== 2)
-      unsuited("it writes one value to a whole block", statement.at);
+    const block = writtenBlock(statement, this.ir, this.#made);
+    checkMatrix(block);
     return block;
   }
 
@@ -275,7 +250,9 @@ class GemmReader {
   }
 }
 
-const STORED: ReadonlySet<string> = new Set(["float16", "bfloat16", "float32"]);
+function checkMatrix({ lead, tensor, statement }: BlockAccess): void {
+  if (lead.length > 0) unsuited(`${tensor.name} has more than two axes`, statement.at);
+}
 
 const WORDS = {
   let: "state",
@@ -285,12 +262,6 @@ const WORDS = {
   if: "a branch",
   exit: "an early end",
 } as const;
-
-/** What a store writes. */
-export function storedValue(statement: OpStatement): Argument | undefined {
-  const name = statement.op.proof.reaches?.value;
-  return name === undefined ? undefined : statement.operands[Object.keys(statement.op.operands).indexOf(name)];
-}
 
 const hasFunction = (argument: Argument): boolean =>
   isList(argument) ? argument.some(hasFunction) : "kind" in argument && argument.kind === "function";

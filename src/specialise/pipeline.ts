@@ -2,28 +2,39 @@
  * What the parts of a warp-specialised kernel do, step by step: one part loads blocks into a ring of shared buffers, one
  * or two others multiply them. The emitter writes these steps as Gluon, and `barrier-model.ts` explores them.
  *
- * The ring has STAGES slots. `filled` is signalled when a slot's blocks have arrived, `emptied` when every consumer has
+ * The ring has STAGES slots. A barrier is signalled when a slot's blocks have arrived, another when every consumer has
  * read them. A running count of turns gives a turn's slot (count mod STAGES) and the parity of its barriers
  * (count div STAGES mod 2).
  */
-export type BarrierName = "filled" | "emptied";
+export type BarrierName = "filled" | "emptied" | AttentionBarrier;
+
+export type AttentionBarrier = "queriesFilled" | "keysFilled" | "keysEmptied" | "valuesFilled" | "valuesEmptied";
 
 export type Step =
-  /** Waits until the barrier of the turn's slot has the turn's parity; `before`, until it had the other one. */
+  /** Waits until the turn's barrier has the turn's parity; `before`, until it had the other one. */
   | { readonly kind: "wait"; readonly barrier: BarrierName; readonly before?: boolean }
-  /** Announces the bytes of the turn's copies to `filled`, which is an arrival. */
-  | { readonly kind: "expect" }
-  /** Starts the copy of an operand's block into the turn's slot; its bytes arrive at `filled`. */
-  | { readonly kind: "copy"; readonly operand: 0 | 1 }
-  /** Starts the product of the turn's slot. */
-  | { readonly kind: "multiply" }
+  /** Announces the bytes of the copies that follow to their barrier, which is an arrival. */
+  | { readonly kind: "expect"; readonly barrier: BarrierName }
+  /** Starts the copy of an operand's block into the turn's buffer; its bytes arrive at the barrier. */
+  | { readonly kind: "copy"; readonly operand: number; readonly barrier: BarrierName }
+  /** Reads a block into registers. */
+  | { readonly kind: "take"; readonly operand: number }
+  /** Starts a product that reads these blocks of the turn. */
+  | { readonly kind: "multiply"; readonly operands: readonly number[] }
   /** Waits until at most so many products run. */
   | { readonly kind: "settle"; readonly running: number }
+  /** What the author does in a turn: with the scores, and with the sum. */
+  | { readonly kind: "compute"; readonly what: "weights" | "carried" }
   /**
-   * Arrives at `emptied` of the slot that was read `ago` turns ago: where this is not the tile's first turn, or where the
-   * tile has any.
+   * Arrives at the barrier of the slot that was read `ago` turns ago: always, where this is not the tile's first turn, or
+   * where the tile has any.
    */
-  | { readonly kind: "release"; readonly ago: number; readonly when: "later" | "any" }
+  | {
+      readonly kind: "release";
+      readonly barrier: BarrierName;
+      readonly ago: number;
+      readonly when: "always" | "later" | "any";
+    }
   /** Counts the turn. */
   | { readonly kind: "advance" }
   | { readonly kind: "turns"; readonly body: readonly Step[] }
@@ -39,16 +50,31 @@ export type Step =
   /** Starts the write of that buffer to the tensor. */
   | { readonly kind: "send" };
 
+export interface Barrier {
+  /** How many arrivals complete a phase. */
+  readonly arrivals: "one" | "consumers";
+  /** Whether each slot of the ring has one, or each consumer. */
+  readonly per: "slot" | "consumer";
+}
+
 export interface Pipeline {
-  /** How many arrivals complete a phase of each barrier. */
-  readonly arrivals: Readonly<Record<BarrierName, "one" | "consumers">>;
+  readonly barriers: Readonly<Partial<Record<BarrierName, Barrier>>>;
+  /** The operand of which the first slot holds zeros before the first turn, and the barrier that says so. */
+  readonly blank?: { readonly operand: number; readonly barrier: BarrierName };
   readonly producer: readonly Step[];
   readonly consumer: readonly Step[];
 }
 
+const writePiece: readonly Step[] = [
+  { kind: "drain", running: "all but one buffer" },
+  { kind: "stage" },
+  { kind: "fence" },
+  { kind: "send" },
+];
+
 /** A product whose loads run up to STAGES turns ahead, and whose last product runs while the next is started. */
 export const gemmPipeline: Pipeline = {
-  arrivals: { filled: "one", emptied: "consumers" },
+  barriers: { filled: { arrivals: "one", per: "slot" }, emptied: { arrivals: "consumers", per: "slot" } },
   producer: [
     {
       kind: "tiles",
@@ -57,9 +83,9 @@ export const gemmPipeline: Pipeline = {
           kind: "turns",
           body: [
             { kind: "wait", barrier: "emptied", before: true },
-            { kind: "expect" },
-            { kind: "copy", operand: 0 },
-            { kind: "copy", operand: 1 },
+            { kind: "expect", barrier: "filled" },
+            { kind: "copy", operand: 0, barrier: "filled" },
+            { kind: "copy", operand: 1, barrier: "filled" },
             { kind: "advance" },
           ],
         },
@@ -74,25 +100,81 @@ export const gemmPipeline: Pipeline = {
           kind: "turns",
           body: [
             { kind: "wait", barrier: "filled" },
-            { kind: "multiply" },
+            { kind: "multiply", operands: [0, 1] },
             { kind: "settle", running: 1 },
-            { kind: "release", ago: 1, when: "later" },
+            { kind: "release", barrier: "emptied", ago: 1, when: "later" },
             { kind: "advance" },
           ],
         },
         { kind: "settle", running: 0 },
-        { kind: "release", ago: 1, when: "any" },
-        {
-          kind: "epilogue",
-          piece: [
-            { kind: "drain", running: "all but one buffer" },
-            { kind: "stage" },
-            { kind: "fence" },
-            { kind: "send" },
-          ],
-        },
+        { kind: "release", barrier: "emptied", ago: 1, when: "any" },
+        { kind: "epilogue", piece: writePiece },
       ],
     },
+    { kind: "drain", running: "none" },
+  ],
+};
+
+/** The operands of attention. */
+export const QUERIES = 0;
+export const KEYS = 1;
+export const VALUES = 2;
+
+/**
+ * Attention: the weights of a turn meet their values in the next turn, so that the tensor cores multiply them while the
+ * scores of that turn become weights. A turn's values therefore have the next turn's slot, and the first slot holds zeros
+ * for the first turn, which has no weights from before.
+ *
+ * Values are emptied after keys, and the producer waits for theirs first, so its wait for a slot of keys is always short.
+ */
+export const attentionPipeline: Pipeline = {
+  barriers: {
+    queriesFilled: { arrivals: "one", per: "consumer" },
+    keysFilled: { arrivals: "one", per: "slot" },
+    keysEmptied: { arrivals: "consumers", per: "slot" },
+    valuesFilled: { arrivals: "one", per: "slot" },
+    valuesEmptied: { arrivals: "consumers", per: "slot" },
+  },
+  blank: { operand: VALUES, barrier: "valuesFilled" },
+  producer: [
+    { kind: "expect", barrier: "queriesFilled" },
+    { kind: "copy", operand: QUERIES, barrier: "queriesFilled" },
+    {
+      kind: "turns",
+      body: [
+        { kind: "wait", barrier: "keysEmptied", before: true },
+        { kind: "expect", barrier: "keysFilled" },
+        { kind: "copy", operand: KEYS, barrier: "keysFilled" },
+        { kind: "advance" },
+        { kind: "wait", barrier: "valuesEmptied", before: true },
+        { kind: "expect", barrier: "valuesFilled" },
+        { kind: "copy", operand: VALUES, barrier: "valuesFilled" },
+      ],
+    },
+  ],
+  consumer: [
+    { kind: "wait", barrier: "queriesFilled" },
+    { kind: "take", operand: QUERIES },
+    {
+      kind: "turns",
+      body: [
+        { kind: "wait", barrier: "keysFilled" },
+        { kind: "multiply", operands: [KEYS] },
+        { kind: "wait", barrier: "valuesFilled" },
+        { kind: "multiply", operands: [VALUES] },
+        { kind: "settle", running: 1 },
+        { kind: "release", barrier: "keysEmptied", ago: 0, when: "always" },
+        { kind: "compute", what: "weights" },
+        { kind: "settle", running: 0 },
+        { kind: "release", barrier: "valuesEmptied", ago: 0, when: "always" },
+        { kind: "compute", what: "carried" },
+        { kind: "advance" },
+      ],
+    },
+    { kind: "wait", barrier: "valuesFilled" },
+    { kind: "multiply", operands: [VALUES] },
+    { kind: "settle", running: 0 },
+    { kind: "epilogue", piece: writePiece },
     { kind: "drain", running: "none" },
   ],
 };

@@ -53,12 +53,14 @@ export class PointedInto {
 /** A name for a value that the author left unnamed; `tensor` is the tensor that a pointer points into. */
 export function hintOf(statement: OpStatement, tensor?: string): string {
   const type = statement.results[0]?.type;
+  const { spelling, effect, name } = statement.op;
+  if (spelling.form === "lowered") return name;
   if (type?.kind === "pointer") {
     const isMany = type.shape.length > 0;
     if (tensor === undefined) return isMany ? "ptrs" : "ptr";
     return `${tensor}_${isMany ? "ptrs" : "base"}`;
   }
-  if (type?.kind !== "tile") return statement.op.name;
+  if (type?.kind !== "tile") return name;
   if (type.dtype === "int1") {
     // `mask_m = rm[:, None] < M`, where a tile has other axes too.
     const [, limit] = statement.operands;
@@ -66,7 +68,7 @@ export function hintOf(statement: OpStatement, tensor?: string): string {
     return dim === undefined ? "mask" : `mask_${dim.toLowerCase()}`;
   }
   if (type.dtype === "int32" || type.dtype === "int64") return type.shape.length > 0 ? "offsets" : "index";
-  return statement.op.spelling.form === "call" && statement.op.effect === "pure" ? statement.op.name : "value";
+  return spelling.form === "call" && effect === "pure" ? name : "value";
 }
 
 /** `num_stages=3` for `numStages: 3`. */

@@ -202,8 +202,10 @@ class BodyEmitter {
     const isUsed = (value: Value) => this.#usage.uses.has(value);
     // `const odd = tl.split(x)[1]`
     const only = statement.results.filter(isUsed).length === 1 ? name : undefined;
+    // An op that emission made has the names of all its results.
+    const own = this.#options.built?.has(statement.op) ? statement.op.name.split(", ") : [];
     const targets = statement.results.map((value, i) => {
-      const wanted = isUsed(value) ? (names[i] ?? only ?? statement.op.name) : "_";
+      const wanted = isUsed(value) ? (names[i] ?? only ?? own[i] ?? statement.op.name) : "_";
       const target = py.name(this.#names.take(wanted, showType(value.type)));
       this.#written.set(value, target);
       return target;

@@ -4,9 +4,11 @@ import * as py from "../python/py-build.js";
 
 /** The copies of blocks, which Triton 3.6 and 3.9 name differently. */
 export const LOAD_BLOCK = "_load_block";
-const STORE_BLOCK = "_store_block";
+export const STORE_BLOCK = "_store_block";
 /** Writes a tile of a consumer in pieces. */
 export const WRITE_PIECES = "_write_pieces";
+/** Writes a tile of a consumer as a whole. */
+export const WRITE_BLOCK = "_write_block";
 const PIECES_OF = "_pieces_of";
 export const DESCRIBED = "_described";
 export const IS_SPECIALISED = "_is_specialised";
@@ -61,7 +63,8 @@ function gluonFunction(name: string, params: string, docstring: string, text: st
   };
 }
 
-export const deviceHelpers: readonly FunctionDef[] = [
+/** What a product calls. */
+const pieceHelpers: readonly FunctionDef[] = [
   gluonFunction(
     PIECES_OF,
     "tile count:gl.constexpr",
@@ -88,6 +91,22 @@ for i in gl.static_range(count):
   ),
 ];
 
+/** What attention calls. */
+const blockHelpers: readonly FunctionDef[] = [
+  gluonFunction(
+    WRITE_BLOCK,
+    "tile desc start block",
+    "Writes a tile by way of a block of shared memory.",
+    `tma.store_wait(0)
+block.reshape(tile.shape).store(tile)
+fence_async_shared()
+${STORE_BLOCK}(desc, start, block)`,
+  ),
+];
+
+/** The functions for the GPU that the parts of a kernel call. */
+export const deviceHelpers = { gemm: pieceHelpers, attention: blockHelpers };
+
 function hostFunction(name: string, params: string, docstring: string, text: string): FunctionDef {
   return {
     kind: "function",
@@ -109,9 +128,9 @@ export const hostHelpers: readonly FunctionDef[] = [
 if torch.cuda.get_device_capability() != (9, 0):
     return False
 return all(
-    x.stride(1) == 1
-    and x.stride(0) * x.element_size() % 16 == 0
-    and 0 < x.stride(0) * x.element_size() < 2**40
+    x.stride(-1) == 1
+    and all(step * x.element_size() % 16 == 0 for step in x.stride()[:-1])
+    and all(0 < step * x.element_size() < 2**40 for step in x.stride()[:-1])
     and x.data_ptr() % 16 == 0
     and x.numel() > 0
     for x in tensors
@@ -122,8 +141,9 @@ return all(
     "tensor",
     "A descriptor of the tensor, whose block the config sets.",
     `size = tensor.element_size()
-layout = gl.NVMMASharedLayout(0, 8 * size, rank=2)
-return ${GLUON_DESCRIPTOR}.from_tensor(tensor, [1, 16 // size], layout)`,
+layout = gl.NVMMASharedLayout(0, 8 * size, rank=tensor.ndim)
+block = [1] * (tensor.ndim - 1) + [16 // size]
+return ${GLUON_DESCRIPTOR}.from_tensor(tensor, block, layout)`,
   ),
   hostFunction(
     SET_BLOCK,

@@ -37,8 +37,8 @@ export class PartWriter {
     this.#out.push(...statements);
   }
 
-  variable(hint: string): Variable {
-    return new Variable(this.#nextId--, INTEGER, this.scope, undefined, hint);
+  variable(hint: string, type: Type = INTEGER): Variable {
+    return new Variable(this.#nextId--, type, this.scope, undefined, hint);
   }
 
   fresh(type: Type): Value {
@@ -73,9 +73,23 @@ export class PartWriter {
     this.append({ kind: "op", op, operands, options: {}, results: [], at: undefined });
   }
 
-  op(effect: Effect, build: Build, count: number): Op {
+  /** A value that is computed where it stands, under a name. */
+  made(name: string, type: Type, build: Build, ...operands: readonly Argument[]): Value {
+    const result = this.fresh(type);
+    const op = this.op("write", build, operands.length, name);
+    this.append({ kind: "op", op, operands, options: {}, results: [result], at: undefined });
+    return result;
+  }
+
+  /** Another value in the place of one of the author's. */
+  again({ type, at, parameter, anonymous, by }: Value): Value {
+    return new Value(this.#nextId--, type, this.scope, at, parameter, anonymous, by);
+  }
+
+  /** `name` is that of its results. */
+  op(effect: Effect, build: Build, count: number, name = "index"): Op {
     const op: Op = {
-      name: "step",
+      name,
       operands: Object.fromEntries(Array.from({ length: count }, (_, i) => [`x${i}`, "index" as const])),
       options: {},
       method: false,

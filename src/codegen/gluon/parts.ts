@@ -5,27 +5,23 @@
 import {
   type Argument,
   type Block,
-  isList,
-  isValue,
   type KernelIR,
   type LetStatement,
   type OpStatement,
   type ReadStatement,
   type Statement,
   type Value,
-  type Variable,
 } from "../../ir/nodes.js";
-import { storedValue } from "../../specialise/gemm-form.js";
-import type { BlockIndex } from "../../specialise/block-index.js";
+import { storedValue } from "../../specialise/tensor-blocks.js";
 import { gemmPipeline, type Step } from "../../specialise/pipeline.js";
-import { consumed, produced, type Specialised } from "../../specialise/specialise.js";
-import { constexprType } from "../../types/types.js";
+import { consumed, produced, type SpecialisedGemm } from "../../specialise/specialised-gemm.js";
 import type { Built } from "../body/spelling.js";
 import type { Expression } from "../python/py.js";
 import * as py from "../python/py-build.js";
 import { LOAD_BLOCK, WRITE_PIECES } from "./gluon-helpers.js";
 import type { PartNames } from "./part-names.js";
-import { type Build, INTEGER, PartWriter } from "./part-writer.js";
+import { type Build, INTEGER } from "./part-writer.js";
+import { PipelinePart } from "./pipeline-part.js";
 
 /** A part's program, and the expressions of the ops that are its own. */
 export interface Part {
@@ -33,34 +29,30 @@ export interface Part {
   readonly built: Built;
 }
 
-export function producerPart(ir: KernelIR, specialised: Specialised, names: PartNames): Part {
+export function producerPart(ir: KernelIR, specialised: SpecialisedGemm, names: PartNames): Part {
   return new PartBuilder(ir, specialised, names).build(gemmPipeline.producer);
 }
 
-export function consumerPart(ir: KernelIR, specialised: Specialised, names: PartNames): Part {
+export function consumerPart(ir: KernelIR, specialised: SpecialisedGemm, names: PartNames): Part {
   return new PartBuilder(ir, specialised, names).build(gemmPipeline.consumer);
 }
 
-class PartBuilder extends PartWriter {
-  readonly #count: Variable;
-  readonly #slot: Variable;
+class PartBuilder extends PipelinePart {
   /** The author's statements that the part computes. */
   #needed: ReadonlySet<Statement> = new Set();
 
   constructor(
     readonly ir: KernelIR,
-    readonly specialised: Specialised,
+    readonly specialised: SpecialisedGemm,
     readonly names: PartNames,
   ) {
-    super(specialised.form.accumulator.variable.scope);
-    this.#count = this.variable("turn");
-    this.#slot = this.variable("slot");
+    super(specialised.form.accumulator.variable.scope, specialised.form.shape[0], names);
   }
 
   build(steps: readonly Step[]): Part {
     this.#needed = new Set(isConsumer(steps) ? consumed(this.specialised) : produced(this.specialised));
     const block = this.block(() => {
-      this.let(this.#count, { kind: "literal", value: 0 });
+      this.let(this.count, { kind: "literal", value: 0 });
       this.#appendNeeded(this.specialised.first);
       this.#steps(steps);
     });
@@ -80,14 +72,14 @@ class PartBuilder extends PartWriter {
       case "epilogue":
         return this.#epilogue();
       case "wait":
-        return this.#wait(step);
+        return this.wait(step);
       case "expect":
         return this.do(
-          (slot) => py.call("mbarrier.expect", this.#barrier("filled", slot!), this.#bytes()),
-          this.read(this.#slot),
+          (slot) => py.call("mbarrier.expect", this.barrier("filled", slot!), this.#bytes()),
+          this.read(this.slot),
         );
       case "copy":
-        return this.#copy(step.operand);
+        return this.#copy(step.operand === 0 ? 0 : 1);
       case "multiply":
         return this.#multiply();
       case "settle":
@@ -97,16 +89,15 @@ class PartBuilder extends PartWriter {
       case "release":
         return this.#release(step);
       case "advance":
-        return this.write(
-          this.#count,
-          this.value(INTEGER, (count) => py.binary(count!, "+", py.number("1")), this.read(this.#count)),
-        );
+        return this.advance();
       case "drain":
         return this.do(() => py.call("tma.store_wait", py.number("0")));
+      case "take":
+      case "compute":
       case "stage":
       case "fence":
       case "send":
-        throw new Error(`${step.kind} stands in the epilogue`);
+        throw new Error(`${step.kind} stands in no product's pipeline`);
       default:
         return step satisfies never;
     }
@@ -171,30 +162,13 @@ class PartBuilder extends PartWriter {
     const { form, turn } = this.specialised;
     const block = this.block(() => {
       this.#appendNeeded(turn);
-      const slot = this.value(INTEGER, (count) => py.binary(count!, "%", this.names.stages), this.read(this.#count));
-      this.let(this.#slot, slot);
+      this.takeSlot();
       this.#steps(body);
     });
     this.append({ ...form.turns, options: {}, body: block });
   }
 
   // ---- steps --------------------------------------------------------------------------------------------------------
-
-  #wait({ barrier, before }: Extract<Step, { kind: "wait" }>): void {
-    this.do(
-      (slot, count) => {
-        const parity = py.binary(py.binary(count!, "//", this.names.stages), "&", py.number("1"));
-        const waited = before ? py.binary(parity, "^", py.number("1")) : parity;
-        return py.call("mbarrier.wait", this.#barrier(barrier, slot!), waited);
-      },
-      this.read(this.#slot),
-      this.read(this.#count),
-    );
-  }
-
-  #barrier(barrier: "filled" | "emptied", slot: Expression): Expression {
-    return py.call(py.attribute(this.names[barrier], "index"), slot);
-  }
 
   #bytes(): Expression {
     const bytes = (operand: 0 | 1) =>
@@ -208,19 +182,19 @@ class PartBuilder extends PartWriter {
     const { descriptor, blocks } = this.names.operands[operand]!;
     const own = swapped ? 1 : 0;
     const copy = (part: Value | undefined): void => {
-      const starts = block.axes.map((axis) => this.#startOf(axis));
+      const starts = block.axes.map((axis) => this.startOf(axis));
       this.do(
         (...given) => {
           const [first, second, slot, index] = given as [Expression, Expression, Expression, Expression | undefined];
           const at = [first, second].map((start, axis) =>
-            index && axis === own ? this.#rowsFrom(start, index) : start,
+            index && axis === own ? this.rowsFrom(start, index) : start,
           );
           const to = index ? py.binary(py.binary(slot, "*", this.names.consumers), "+", index) : slot;
           const into = py.call(py.attribute(blocks, "index"), to);
-          return py.call(LOAD_BLOCK, descriptor, py.list(...at), this.#barrier("filled", slot), into);
+          return py.call(LOAD_BLOCK, descriptor, py.list(...at), this.barrier("filled", slot), into);
         },
         ...starts,
-        this.read(this.#slot),
+        this.read(this.slot),
         ...(part ? [part] : []),
       );
     };
@@ -243,15 +217,6 @@ class PartBuilder extends PartWriter {
     });
   }
 
-  /** The first row of a consumer: `start + part * (BLOCK_M // CONSUMERS)`. */
-  #rowsFrom(start: Expression, part: Expression): Expression {
-    return py.binary(start, "+", py.binary(part, "*", this.#rows()));
-  }
-
-  #rows(): Expression {
-    return py.binary(this.names.rows, "//", this.names.consumers);
-  }
-
   #multiply(): void {
     const { operands } = this.specialised.form;
     this.#sum((sum, slot) => {
@@ -261,10 +226,10 @@ class PartBuilder extends PartWriter {
         return swapped ? py.call(py.attribute(block, "permute"), py.tuple(py.number("1"), py.number("0"))) : block;
       });
       return py.call("warpgroup_mma", a!, b!, sum!, py.keyword("is_async", py.boolean(true)));
-    }, this.read(this.#slot));
+    }, this.read(this.slot));
   }
 
-  #release({ ago, when }: Extract<Step, { kind: "release" }>): void {
+  #release({ barrier, ago, when }: Extract<Step, { kind: "release" }>): void {
     const { form } = this.specialised;
     const { start, end, index } = form.turns;
     this.do(
@@ -273,9 +238,9 @@ class PartBuilder extends PartWriter {
         const slot = py.binary(before, "%", this.names.stages);
         const does =
           when === "later" ? py.compare(bounds[0]!, [">", bounds[1]!]) : py.compare(bounds[0]!, ["<", bounds[1]!]);
-        return py.call("mbarrier.arrive", this.#barrier("emptied", slot), py.keyword("pred", does));
+        return py.call("mbarrier.arrive", this.barrier(barrier, slot), py.keyword("pred", does));
       },
-      this.read(this.#count),
+      this.read(this.count),
       ...(when === "later" ? [index, start] : [start, end]),
     );
   }
@@ -308,7 +273,7 @@ class PartBuilder extends PartWriter {
     const { axes, tensor } = this.specialised.form.stores[place]!;
     const { descriptor, blocks } = this.names.outputs.get(tensor)!;
     const build: Build = (value, row, column) => {
-      const at = py.list(this.#rowsFrom(row!, this.names.part), column!);
+      const at = py.list(this.rowsFrom(row!, this.names.part), column!);
       return py.call(
         WRITE_PIECES,
         value!,
@@ -320,39 +285,15 @@ class PartBuilder extends PartWriter {
         this.names.depth,
       );
     };
-    const operands = [storedValue(statement)!, ...axes.map((axis) => this.#startOf(axis))];
+    const operands = [storedValue(statement)!, ...axes.map((axis) => this.startOf(axis))];
     this.append({ ...statement, op: this.op("write", build, operands.length), operands, options: {} });
-  }
-
-  /** A statement of the author's on the rows of one consumer. */
-  #inRows(statement: OpStatement): OpStatement {
-    const { op, operands } = statement;
-    const [rows] = this.specialised.form.shape;
-    const isRows = (argument: Argument | undefined) =>
-      isValue(argument) && argument.type.kind === "constexpr" && argument.type.text === rows;
-    if (isRows(op.facts.countsTo?.(operands))) {
-      const build = () => this.#rowsFrom(py.call("tl.arange", py.number("0"), this.#rows()), this.names.part);
-      return { ...statement, op: this.op("pure", build, 0), operands: [] };
-    }
-    const kinds = Object.values(op.operands);
-    const own = (dim: Argument) => (isRows(dim) ? this.value(constexprType("int", "rows"), () => this.#rows()) : dim);
-    const shaped = operands.map((operand, i) =>
-      kinds[i]?.startsWith("shape") && operand && isList(operand) ? operand.map(own) : operand,
-    );
-    return { ...statement, operands: shaped };
   }
 
   // ---- statements ---------------------------------------------------------------------------------------------------
 
   #appendNeeded(statements: readonly (OpStatement | ReadStatement)[]): void {
     for (const statement of statements)
-      if (this.#needed.has(statement)) this.append(statement.kind === "op" ? this.#inRows(statement) : statement);
-  }
-
-  #startOf({ starts }: BlockIndex): Argument {
-    if (starts.length === 1) return starts[0]!;
-    if (starts.length === 0) return { kind: "literal", value: 0 };
-    return this.value(INTEGER, (...parts) => parts.reduce((sum, part) => py.binary(sum, "+", part)), ...starts);
+      if (this.#needed.has(statement)) this.append(statement.kind === "op" ? this.inRows(statement) : statement);
   }
 }
 

@@ -59,11 +59,11 @@ export function emitModule(
   const names = kernelNames(ir, source, module);
   // PyTorch must see the launch of a triton_op, and knows Triton's kernels alone.
   const isTraceable = op?.form === "triton_op";
-  const gluon = specialised && !isTraceable ? gluonKernel(ir, specialised, names, module, source) : undefined;
+  const gluon = specialised && !isTraceable ? gluonKernel(specialised, { ir, names, module, source }) : undefined;
   const { jits, launcher } = kernelPart(ir, names, source, isTraceable, gluon);
   const parts: Statement[] = [
     ...jits,
-    ...(gluon ? specialisedPart(ir, gluon, names, module) : []),
+    ...(specialised && gluon ? specialisedPart(ir, specialised, gluon, names, module) : []),
     launcher,
     ...(op ? opDefinitions(ir, names, launcher, sizeBindings(ir, names), op) : []),
     ...fixedExports(ir, names, positional(launcher), source, { providers, dtypes }),
@@ -115,11 +115,17 @@ function beforeKernel(ir: KernelIR, names: KernelNames): Block {
 }
 
 /** The functions of the warp-specialised kernel, with the hook of its configs. */
-function specialisedPart(ir: KernelIR, kernel: GluonKernel, names: KernelNames, module: Names): Block {
+function specialisedPart(
+  ir: KernelIR,
+  { kind }: Specialised,
+  kernel: GluonKernel,
+  names: KernelNames,
+  module: Names,
+): Block {
   const hook = blockHook(ir, kernel, names, module.take("_set_specialised_blocks"));
   const [parts, main] = [kernel.functions.slice(0, -1), kernel.functions.at(-1)!];
-  const decorators = [tuned(ir, names, kernel.specialised.configs, hook.name), ...main.decorators];
-  return [...deviceHelpers, ...parts, hook, { ...main, decorators }];
+  const decorators = [tuned(ir, names, kernel, hook.name), ...main.decorators];
+  return [...deviceHelpers[kind], ...parts, hook, { ...main, decorators }];
 }
 
 function kernelPart(

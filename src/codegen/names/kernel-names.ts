@@ -50,7 +50,7 @@ const MODULE_NAMES =
   "wrap_triton _is_traced _beyond_int32 _same_strides _uncountable _undescribable _check_out _check_memory _check_choice _check_type _launch _launch_key _LAUNCHES " +
   "_refuse_gradient _records_gradient _refuse_tangents _refuse_forward_mode _refuse_recording _without_gradient _WithoutGradient _check_tensor _check_int " +
   "_check_float _check_bfloat16 _first_config _check_descriptor _allocate _set_blocks TensorDescriptor _overlaps _end _axes _nest _reaches " +
-  "_load_block _store_block _pieces_of _write_pieces _described _is_specialised _set_block _GluonDescriptor _programs " +
+  "_load_block _store_block _pieces_of _write_pieces _write_block _described _is_specialised _set_block _GluonDescriptor _programs " +
   "functools threading _Told _TOLD _checked _plain_launch _repeated _is_special _keep _told_launch _plans _guard _launcher";
 
 /** Builtins that the module's own functions call: no function of the module may have their names. */

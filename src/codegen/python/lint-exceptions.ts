@@ -4,7 +4,7 @@
  */
 import { eachNode } from "./nodes-in.js";
 import * as py from "./py-build.js";
-import type { Block, Expression, If, Statement, Unary } from "./py.js";
+import type { Block, Expression, FunctionDef, If, Statement, Unary } from "./py.js";
 
 /** Each rule with its reason, and whether a node breaks it. */
 const EXCEPTIONS: readonly {
@@ -27,6 +27,7 @@ const EXCEPTIONS: readonly {
     why: "Triton decides one condition after the other",
     isBroken: (node) => isIf(node) && nests(node),
   },
+  { rule: "SIM113", why: "Triton has no enumerate", isBroken: (node) => node.kind === "function" && counts(node) },
   { rule: "SIM114", why: "branches are those of the author", isBroken: (node) => isIf(node) && repeats(node) },
   {
     rule: "SIM208",
@@ -59,6 +60,24 @@ function nests({ branches, otherwise }: If): boolean {
   const body = branches.at(-1)!.body;
   const [only] = body;
   return !otherwise && body.length === 1 && only?.kind === "if" && only.branches.length === 1 && !only.otherwise;
+}
+
+/** Whether a loop counts its turns in a name that is 0 before, which nothing else uses. */
+function counts({ body }: FunctionDef): boolean {
+  const loops = body.filter((statement) => statement.kind === "for");
+  return loops.some((loop) =>
+    loop.body.some((step) => {
+      if (step.kind !== "augmentedAssign" || step.operator !== "+" || step.target.kind !== "name") return false;
+      const { id } = step.target;
+      const uses = (tree: unknown): number => {
+        let found = 0;
+        eachNode(tree, (node) => (found += node.kind === "name" && node.id === id ? 1 : 0));
+        return found;
+      };
+      const isOne = step.value.kind === "number" && step.value.text === "1";
+      return isOne && uses(body) - uses(loop) === 1;
+    }),
+  );
 }
 
 /** Whether two branches in a row do the same. */

@@ -28,20 +28,24 @@ export function specialisedLaunch(
         ? py.keyword(names.parameters.get(taken)!, local(taken))
         : (pointed(context, taken) ?? local(taken)),
   );
+  const sizes = kernel.sized.map(({ dim, sizes: known }) => {
+    const param = ir.params.find((each) => each.value.type.kind === "constexpr" && each.value.type.text === dim)!;
+    return py.compare(local(param.value), ["in", py.tuple(...known.map((size) => py.number(String(size))))]);
+  });
   const grid = py.name(PROGRAMS);
   return [
     {
       kind: "if",
       branches: [
         {
-          test: py.call(IS_SPECIALISED, ...tensors),
+          test: py.boolOp("and", py.call(IS_SPECIALISED, ...tensors), ...sizes),
           body: [
             {
               kind: "function",
               name: grid.id,
               decorators: [],
               params: [{ name: "meta" }],
-              body: [py.returns(py.tuple(programs(ir, kernel, (value) => inMeta(context, value, local))))],
+              body: [py.returns(py.tuple(...programs(ir, kernel, (value) => inMeta(context, value, local))))],
             },
             py.blank,
             py.expression(py.call(py.subscript(py.name(kernel.name), grid), ...args)),
@@ -61,12 +65,16 @@ function pointed(context: WrapperContext, value: Value): Expression | undefined 
   return param?.kind === "tensor" || param?.kind === "pointer" ? context.tensor(param) : undefined;
 }
 
-/** As many programs as the plain kernel has where it loops over tiles itself, else at most one a multiprocessor. */
-function programs(ir: KernelIR, { specialised }: GluonKernel, value: (value: Value) => Expression): Expression {
+/** As many programs as the plain kernel has, or at most one a multiprocessor, which then computes several tiles. */
+function programs(
+  ir: KernelIR,
+  { hasOwnGrid }: GluonKernel,
+  value: (value: Value) => Expression,
+): readonly Expression[] {
   const sizes = hostExpressions(ir.grid, value);
+  if (hasOwnGrid) return sizes;
   const all = sizes.reduce((product, size) => py.binary(product, "*", size));
-  if (specialised.form.tiles) return all;
-  return py.call("min", all, py.call(GPU_PROPERTY, DEVICE, py.string("multi_processor_count")));
+  return [py.call("min", all, py.call(GPU_PROPERTY, DEVICE, py.string("multi_processor_count")))];
 }
 
 function inMeta({ ir, names }: WrapperContext, value: Value, local: (value: Value) => Expression): Expression {

@@ -2,8 +2,8 @@
 
     python specialised.py IN OUT
 
-IN has a JSON line for each module: its text, the places of the configs to compile, a dtype, and the dtypes of
-tensors that have another. torch is not needed: only what compiles is taken from a module, and not its wrapper.
+IN has a JSON line for each module: its text, the places of the configs to compile, a dtype, the dtypes of tensors
+that have another, and the values of constexprs that no config sets. torch is not needed: only what compiles is taken from a module, and not its wrapper.
 """
 
 import ast
@@ -57,24 +57,25 @@ def load(folder, index, text):
     return module
 
 
-def compile_config(tuner, config, dtype, others):
+def compile_config(tuner, config, dtype, others, constants):
     function = tuner.fn
-    dtypes = {name: others.get(name.removesuffix("_desc"), dtype) for name in function.arg_names}
+    dtypes = {name: others.get(name.removesuffix("_desc").removesuffix("_ptr"), dtype) for name in function.arg_names}
     # What the hook asks of a tensor is its dtype.
     described = {
         name: SimpleNamespace(base=SimpleNamespace(dtype=f"torch.{dtypes[name]}"))
         for name in function.arg_names
         if name.endswith("_desc")
     }
-    config.pre_hook({**described, **config.kwargs})
+    known = {**constants, **config.kwargs}
+    config.pre_hook({**described, **known})
 
     def type_of(name):
-        if name in config.kwargs:
+        if name in known:
             return "constexpr"
         if name in described:
             desc = described[name]
             return f"tensordesc<{SHORT[dtypes[name]]}{desc.block_shape},{desc.layout!r}>"
-        return f"*{SHORT[dtype]}" if name.endswith("_ptr") else "i32"
+        return f"*{SHORT[dtypes[name]]}" if name.endswith("_ptr") else "i32"
 
     signature = {name: type_of(name) for name in function.arg_names}
     aligned = {
@@ -82,7 +83,7 @@ def compile_config(tuner, config, dtype, others):
         for i, name in enumerate(function.arg_names)
         if signature[name] == "i32" or name.endswith("_ptr")
     }
-    source = GluonASTSource(function, signature, constexprs=dict(config.kwargs), attrs=aligned)
+    source = GluonASTSource(function, signature, constexprs=known, attrs=aligned)
     kernel = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": config.num_warps})
     return {**resources(kernel), "products": kernel.asm["ptx"].count("wgmma.mma_async")}
 
@@ -98,7 +99,7 @@ def main():
                 config = tuner.configs[place % len(tuner.configs)]
                 answer = {"name": asked["name"], "config": config.kwargs, "triton": triton.__version__}
                 try:
-                    answer.update(compile_config(tuner, config, asked["dtype"], asked["others"]))
+                    answer.update(compile_config(tuner, config, asked["dtype"], asked["others"], asked["constants"]))
                 except Exception as error:
                     answer["error"] = f"{type(error).__name__}: {error}"[-800:]
                 answers.append(answer)

@@ -1,7 +1,13 @@
 /** The plan of a warp-specialised product has no order in which something goes wrong, and broken plans have one. */
 import { describe, expect, test } from "vitest";
 import { exploreBarriers, type Scenario } from "../../../src/specialise/barrier-model.js";
-import { gemmPipeline, type Pipeline, type Step } from "../../../src/specialise/pipeline.js";
+import {
+  attentionPipeline,
+  type BarrierName,
+  gemmPipeline,
+  type Pipeline,
+  type Step,
+} from "../../../src/specialise/pipeline.js";
 
 const TURNS = [[0], [1], [2], [5], [0, 0], [2, 0, 2], [1, 1], [0, 3]];
 const PIECES = [
@@ -16,8 +22,8 @@ const scenarios = [2, 3].flatMap((stages) =>
 );
 
 /** The first thing that goes wrong in any scenario. */
-function firstFault(pipeline: Pipeline): string | undefined {
-  for (const scenario of scenarios) {
+function firstFault(pipeline: Pipeline, among = scenarios): string | undefined {
+  for (const scenario of among) {
     const fault = exploreBarriers(pipeline, scenario);
     if (fault !== undefined) return fault;
   }
@@ -44,6 +50,10 @@ const producerWith = (change: (step: Step) => Step | undefined): Pipeline => ({
 const consumerWith = (change: (step: Step) => Step | undefined): Pipeline => ({
   ...gemmPipeline,
   consumer: changed(gemmPipeline.consumer, change),
+});
+const withArrivals = (pipeline: Pipeline, barrier: BarrierName, arrivals: "one" | "consumers"): Pipeline => ({
+  ...pipeline,
+  barriers: { ...pipeline.barriers, [barrier]: { per: "slot", arrivals } },
 });
 const without =
   (kind: Step["kind"], is: (step: Step) => boolean = () => true) =>
@@ -105,12 +115,12 @@ describe("should find what is wrong with a plan", () => {
     ["whose consumers do not count turns", consumerWith(without("advance")), /./],
     [
       "where one of two consumers empties a slot",
-      { ...gemmPipeline, arrivals: { ...gemmPipeline.arrivals, emptied: "one" } },
+      withArrivals(gemmPipeline, "emptied", "one"),
       /overwrites|more arrivals|deadlock/,
     ],
     [
       "where a slot is filled by as many arrivals as there are consumers",
-      { ...gemmPipeline, arrivals: { ...gemmPipeline.arrivals, filled: "consumers" } },
+      withArrivals(gemmPipeline, "filled", "consumers"),
       /deadlock/,
     ],
     [
@@ -123,5 +133,88 @@ describe("should find what is wrong with a plan", () => {
 
   test.each(broken)("%s", (_, pipeline, says) => {
     expect(firstFault(pipeline)).toMatch(says);
+  });
+});
+
+/** Attention has one tile, which goes out as one piece. */
+const attentions = [
+  { stages: 2, consumers: 1 },
+  { stages: 2, consumers: 2 },
+  { stages: 3, consumers: 1 },
+].flatMap((sizes) => [0, 1, 2, 4].map((turns): Scenario => ({ ...sizes, turns: [turns], pieces: 1, depth: 1 })));
+
+describe("attention", () => {
+  test.each(attentions)("should be right with $stages slots, $consumers consumers, turns $turns", (scenario) => {
+    expect(exploreBarriers(attentionPipeline, scenario)).toBeUndefined();
+  });
+
+  test("should go on for many turns", () => {
+    const scenario = { stages: 2, consumers: 2, pieces: 1, depth: 1, turns: [7] };
+    expect(exploreBarriers(attentionPipeline, scenario)).toBeUndefined();
+  });
+
+  const producer = (change: (step: Step) => Step | undefined): Pipeline => ({
+    ...attentionPipeline,
+    producer: changed(attentionPipeline.producer, change),
+  });
+  const consumer = (change: (step: Step) => Step | undefined): Pipeline => ({
+    ...attentionPipeline,
+    consumer: changed(attentionPipeline.consumer, change),
+  });
+  const at = (barrier: BarrierName) => (step: Step) => "barrier" in step && step.barrier === barrier;
+  const { blank: _, ...unfilled } = attentionPipeline;
+  const broken: readonly (readonly [string, Pipeline, RegExp])[] = [
+    ["whose first turn finds no values", unfilled, /deadlock/],
+    ["that loads blocks without a wait", producer(without("wait")), /overwrites block [12]|more arrivals/],
+    [
+      "that loads values without a wait",
+      producer(without("wait", at("valuesEmptied"))),
+      /overwrites block 2|more arrivals/,
+    ],
+    [
+      "that loads values into the slot of their keys",
+      producer(without("advance")),
+      /overwrites|more arrivals|deadlock|reads block/,
+    ],
+    ["that announces no keys", producer(without("expect", at("keysFilled"))), /deadlock|reads block 1|bytes/],
+    ["that loads no queries", producer(without("copy", at("queriesFilled"))), /reads block 0|deadlock/],
+    ["that takes queries before they are there", consumer(without("wait", at("queriesFilled"))), /reads block 0/],
+    ["that multiplies keys without a wait", consumer(without("wait", at("keysFilled"))), /reads block 1/],
+    ["that multiplies values without a wait", consumer(without("wait", at("valuesFilled"))), /reads block 2/],
+    ["that never empties keys", consumer(without("release", at("keysEmptied"))), /deadlock: the producer/],
+    ["that never empties values", consumer(without("release", at("valuesEmptied"))), /deadlock: the producer/],
+    [
+      "that makes weights of scores whose product runs",
+      consumer(without("settle", (step) => "running" in step && step.running === 1)),
+      /takes a product of block 1 while it runs/,
+    ],
+    [
+      "that waits for one product too few",
+      consumer((step) => (step.kind === "settle" && step.running === 1 ? { ...step, running: 2 } : step)),
+      /takes a product of block 1 while it runs/,
+    ],
+    [
+      "that scales a sum which a product adds to",
+      consumer(without("settle", (step) => "running" in step && step.running === 0)),
+      /takes a product of block 2 while it runs|ends while a product runs/,
+    ],
+    [
+      "that empties values which a product reads",
+      consumer((step) =>
+        step.kind === "compute" || (step.kind === "settle" && step.running === 0) ? undefined : step,
+      ),
+      /overwrites block 2 of slot \d while a product reads it|while a product runs/,
+    ],
+    ["that does not count turns", consumer(without("advance")), /./],
+    [
+      "where one of two consumers empties keys",
+      withArrivals(attentionPipeline, "keysEmptied", "one"),
+      /overwrites|more arrivals|deadlock/,
+    ],
+    ["that writes without a fence", consumer(without("fence")), /before a fence/],
+  ];
+
+  test.each(broken)("should find what is wrong with a plan %s", (_name, pipeline, says) => {
+    expect(firstFault(pipeline, attentions)).toMatch(says);
   });
 });

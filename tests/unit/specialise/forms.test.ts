@@ -9,6 +9,7 @@ import { gemm } from "../../../examples/gemm.js";
 import { int4Gemm } from "../../../examples/int4-gemm.js";
 import { linearGelu } from "../../../examples/linear-gelu.js";
 import { moeGemm } from "../../../examples/moe-gemm.js";
+import { relativeAttention } from "../../../examples/relative-attention.js";
 import { softmax } from "../../../examples/softmax.js";
 import { vectorAdd } from "../../../examples/vector-add.js";
 import { definitionOf } from "../../../src/dsl/definition.js";
@@ -16,11 +17,21 @@ import { trace } from "../../../src/dsl/trace.js";
 import { lowerViews } from "../../../src/lower/lower-views.js";
 import { specialise } from "../../../src/specialise/specialise.js";
 import { Unsuited } from "../../../src/specialise/unsuited.js";
+import * as attentions from "../codegen/fixtures/attentions.js";
 import * as near from "../codegen/fixtures/products.js";
 
 function formOf(kernel: unknown) {
   const ir = trace(definitionOf(kernel));
   return specialise(ir, lowerViews(ir));
+}
+
+const reasonOf = (found: ReturnType<typeof formOf>): string =>
+  found instanceof Unsuited ? `${found.reason}, line ${found.at?.line}` : found.kind;
+
+function attentionOf(kernel: unknown) {
+  const found = formOf(kernel);
+  if (found instanceof Unsuited || found.kind !== "attention") throw new Error(reasonOf(found));
+  return found;
 }
 
 function refusal(kernel: unknown): string {
@@ -40,7 +51,7 @@ describe("should recognise", () => {
     ["a product over a grid of two axes", near.onTwoAxes, 1],
   ])("%s", (_, kernel, stores) => {
     const found = formOf(kernel);
-    if (found instanceof Unsuited) throw new Error(`${found.reason}, line ${found.at?.line}`);
+    if (found instanceof Unsuited || found.kind !== "gemm") throw new Error(reasonOf(found));
     expect(found.form.stores).toHaveLength(stores);
     for (const { consumers, stages, config } of found.configs) {
       expect(stages).toBeGreaterThanOrEqual(2);
@@ -49,10 +60,61 @@ describe("should recognise", () => {
   });
 });
 
+describe("should recognise attention", () => {
+  test.each([
+    ["of a loop over all keys", attention, 1, 1],
+    ["of a loop over the keys that some row sees", attentions.inOneLoop, 1, 1],
+    ["of a loop over whole blocks and one over the edge, with a number for each row", attentions.inTwoLoops, 2, 2],
+    ["of keys near each row, with scores that are changed", attentions.windowed, 1, 1],
+    ["without a mask", attentions.unmasked, 1, 1],
+  ])("%s", (_, kernel, loops, stores) => {
+    const { form, configs } = attentionOf(kernel);
+    expect([form.loops.length, form.stores.length]).toEqual([loops, stores]);
+    for (const { consumers, config } of configs) expect(consumers).toBe(Number(config.values["BLOCK_M"]) / 64);
+  });
+
+  test("and take as many keys as are fastest, where the keys beyond the last one are hidden", () => {
+    const keys = (kernel: unknown) => attentionOf(kernel).configs.map(({ config }) => config.values["BLOCK_N"]);
+    expect(keys(attention)).toEqual([128, 128]);
+    // Its keys beyond the last one count as zeros, as many as a block has.
+    expect(keys(attentions.unmasked)).toEqual([64]);
+    // Its own arithmetic uses the number of keys.
+    expect(keys(attentions.inTwoLoops)).toEqual([64, 64, 128]);
+  });
+
+  test("and say where keys end that any row sees, if a hidden key changes nothing", () => {
+    const limits = (kernel: unknown) =>
+      [...attentionOf(kernel).masks.values()].flatMap((masks) =>
+        masks.limits.map(({ isOfRows, more, hides }) => [isOfRows, more, hides]),
+      );
+    expect(limits(attention)).toEqual([
+      [false, 0, true],
+      [true, 1, true],
+    ]);
+    // A score of -1e6 is one that counts where a row has no other.
+    expect(limits(attentions.faded)).toEqual([[false, 0, false]]);
+    expect(limits(attentions.clamped)).toEqual([[false, 0, false]]);
+    expect(limits(attentions.inTwoLoops)).toEqual([]);
+  });
+});
+
 test.each([
   ["no product", vectorAdd, "it multiplies no matrices"],
   ["no product but a reduction", softmax, "it multiplies no matrices"],
-  ["two products", attention, "it multiplies matrices in two places"],
+  ["queries that are changed first", attentions.scaledFirst, /^its first product takes queries that no load ahead/],
+  ["scores with a loaded bias", relativeAttention, /^it does more than load queries, keys and values/],
+  ["scores of rows put together", attentions.mixing, "tl.flip may mix rows"],
+  ["weights that follow from the sum", attentions.fromTheSum, /^its weights or its state follow from the sum/],
+  ["heads of another length", attentions.longHeads, "its heads have 256 elements; the form takes 64 and 128"],
+  ["blocks of few rows", attentions.fewRows, /^none of its configs has blocks of 64 or 128 rows/],
+  ["a store in the loop", attentions.writesEarly, /^it does more than load queries, keys and values/],
+  [
+    "a tile of rows by rows",
+    attentions.thirdProduct,
+    "it has a tile with BLOCK_M on two axes, one of which is the rows",
+  ],
+  ["state that changes twice in a turn", attentions.countedTwice, "its loop changes a state twice"],
+  ["keys that are changed first", attentions.changedKeys, /^it multiplies by what no load in the loop reads/],
   [
     "gathered rows",
     moeGemm,

@@ -10,6 +10,7 @@ import { linearGelu } from "../../../../examples/linear-gelu.js";
 import { softmax } from "../../../../examples/softmax.js";
 import { vectorAdd } from "../../../../examples/vector-add.js";
 import { lint } from "../../../support/emit.js";
+import * as attentions from "../fixtures/attentions.js";
 import * as products from "../fixtures/products.js";
 
 const ruff = new Workspace({ "line-length": 88 }, PositionEncoding.Utf16);
@@ -22,6 +23,9 @@ const specialised = [
   ["on-two-axes", products.onTwoAxes],
   ["twice", products.twice],
   ["normalised", products.normalised],
+  ["attention", attention],
+  ["in-two-loops", attentions.inTwoLoops],
+  ["windowed", attentions.windowed],
 ] as const;
 
 /** A function of a module, from its decorators on. */
@@ -47,14 +51,17 @@ describe.each(specialised)("%s", (name, kernel) => {
   });
 });
 
-test.each(["gemm", "linear-gelu"])("should specialise %s as in its golden file", async (name) => {
-  const [, kernel] = specialised.find(([each]) => each === name)!;
-  const { python } = (await build(kernel)).emit({ specialise: "always" });
-  await expect(python).toMatchFileSnapshot(`golden/${name}.py`);
-});
+test.each(["gemm", "linear-gelu", "attention", "in-two-loops"])(
+  "should specialise %s as in its golden file",
+  async (name) => {
+    const [, kernel] = specialised.find(([each]) => each === name)!;
+    const { python } = (await build(kernel)).emit({ specialise: "always" });
+    await expect(python).toMatchFileSnapshot(`golden/${name}.py`);
+  },
+);
 
 test("should change no module of a kernel that has no such form, or is not asked for it", async () => {
-  for (const kernel of [attention, vectorAdd, softmax]) {
+  for (const kernel of [attentions.mixing, vectorAdd, softmax]) {
     const built = await build(kernel);
     expect(built.emit({ specialise: "auto" }).python).toBe(built.python);
   }
@@ -70,9 +77,9 @@ test("should hide no name of the module behind one of the author's", async () =>
 });
 
 test("should refuse a kernel without the form, where it must have it, at the line that leaves it", async () => {
-  const built = await build(attention);
+  const built = await build(attentions.mixing);
   expect(() => built.emit({ specialise: "always" })).toThrow(
-    /attention has no warp-specialised form: it multiplies matrices in two places/,
+    /mixing has no warp-specialised form: tl\.flip may mix rows/,
   );
 });
 

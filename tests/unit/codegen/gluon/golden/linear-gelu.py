@@ -1121,9 +1121,9 @@ def _is_specialised(*tensors):
     if torch.cuda.get_device_capability() != (9, 0):
         return False
     return all(
-        x.stride(1) == 1
-        and x.stride(0) * x.element_size() % 16 == 0
-        and 0 < x.stride(0) * x.element_size() < 2**40
+        x.stride(-1) == 1
+        and all(step * x.element_size() % 16 == 0 for step in x.stride()[:-1])
+        and all(0 < step * x.element_size() < 2**40 for step in x.stride()[:-1])
         and x.data_ptr() % 16 == 0
         and x.numel() > 0
         for x in tensors
@@ -1133,8 +1133,9 @@ def _is_specialised(*tensors):
 def _described(tensor):
     """A descriptor of the tensor, whose block the config sets."""
     size = tensor.element_size()
-    layout = gl.NVMMASharedLayout(0, 8 * size, rank=2)
-    return _GluonDescriptor.from_tensor(tensor, [1, 16 // size], layout)
+    layout = gl.NVMMASharedLayout(0, 8 * size, rank=tensor.ndim)
+    block = [1] * (tensor.ndim - 1) + [16 // size]
+    return _GluonDescriptor.from_tensor(tensor, block, layout)
 
 
 def _set_block(desc, block):

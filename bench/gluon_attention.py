@@ -1,0 +1,246 @@
+"""Warp-specialised attention on a Hopper GPU, for gluon.py: whether it is right, then how long it takes.
+
+    python gluon_attention.py MODULE SHARE OF
+
+compares every OF-th case of a module, from SHARE on. Cases are compared in several processes at a time, because
+compiling takes longest; one that does not end in time hangs.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import random
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+NAMES = ("attention", "in_two_loops", "in_one_loop", "windowed", "unmasked")
+#: Those that are compared with their plain kernels, and not with PyTorch.
+BESIDE_PLAIN = ("windowed", "unmasked")
+PROCESSES = 14
+SECONDS = 240
+ROUNDS = 12
+#: Heads, rows and elements of a head: whole blocks, odd rows, fewer rows than a block, one row, none in the last block.
+SHAPES = [(3, 512, 128), (2, 1000, 64), (5, 77, 128), (2, 1, 64), (1, 2049, 128), (4, 640, 64), (2, 129, 128)]
+#: What is timed, with 4 x 32 heads of 4096 rows: the module, the elements of a head, the mask and the dtype.
+TIMED = [
+    ("attention", 128, "full", "float16"),
+    ("attention", 128, "causal", "float16"),
+    ("attention", 64, "full", "float16"),
+    ("attention", 64, "causal", "float16"),
+    ("in_two_loops", 128, "full", "float16"),
+    ("in_two_loops", 128, "causal", "float16"),
+    ("in_two_loops", 64, "full", "float16"),
+    ("in_two_loops", 64, "causal", "float16"),
+    ("attention", 128, "full", "bfloat16"),
+    ("attention", 128, "causal", "bfloat16"),
+]
+
+
+def say(**row: Any) -> None:
+    print(json.dumps(row), flush=True)
+
+
+def tuner_of(module: Any) -> Any:
+    return next(value for name, value in vars(module).items() if name.endswith("_specialised_kernel"))
+
+
+def reference(q: Any, k: Any, v: Any, causal: bool) -> Any:
+    """The output and, for each row, the base-2 logarithm of its sum of exponentials, in float32."""
+    import torch
+
+    scores = q.float() @ k.float().transpose(1, 2) / q.shape[-1] ** 0.5
+    if causal:
+        seen = torch.ones(scores.shape[1:], device="cuda", dtype=torch.bool).tril()
+        scores = scores.masked_fill(~seen, float("-inf"))
+    return scores.softmax(-1) @ v.float(), scores.logsumexp(-1) * 1.4426950408889634
+
+
+def inputs(heads: int, rows: int, size: int, dtype: Any, is_strided: bool) -> list[Any]:
+    import torch
+
+    torch.manual_seed(heads + rows + size)
+    shape = (rows, heads, size) if is_strided else (heads, rows, size)
+    made = [torch.randn(shape, device="cuda", dtype=dtype) for _ in range(3)]
+    return [x.transpose(0, 1) if is_strided else x for x in made]
+
+
+def compare_case(name: str, module: Any, shape: tuple[int, int, int], causal: bool, kind: str, is_strided: bool) -> list[Any]:
+    """What is wrong with one case, if anything."""
+    import torch
+
+    heads, rows, size = shape
+    dtype = getattr(torch, kind)
+    q, k, v = inputs(heads, rows, size, dtype, is_strided)
+    options = () if name in BESIDE_PLAIN else (causal,)
+    outs = {"o" if name == "in_two_loops" else "out": torch.full((heads, rows, size), float("nan"), device="cuda", dtype=dtype)}
+    if name == "in_two_loops":
+        outs["lse"] = torch.full((heads, rows), float("nan"), device="cuda")
+    if name in BESIDE_PLAIN:
+        is_specialised, module._is_specialised = module._is_specialised, lambda *_: False
+        exact, sums, own = module.kernel_fn(q, k, v).float(), None, 0.0
+        module._is_specialised = is_specialised
+    else:
+        exact, sums = reference(q, k, v, causal)
+        sdpa = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+        own = (sdpa.float() - exact).abs().max().item()
+    assert module._is_specialised(q, k, v, *list(outs.values())[:1]), (shape, kind)
+    module.kernel_fn(q, k, v, *options, **outs)
+    first = [out.clone() for out in outs.values()]
+    off = (first[0].float() - exact).abs().max().item()
+    stable = True
+    for _ in range(2):
+        for out in outs.values():
+            out.fill_(float("nan"))
+        module.kernel_fn(q, k, v, *options, **outs)
+        stable = stable and all(torch.equal(out, once) for out, once in zip(outs.values(), first))
+    step = exact.abs().max().item() * 2.0 ** (-10 if kind == "float16" else -7)
+    far = (first[1] - sums).abs().max().item() if len(first) > 1 else 0.0
+    is_right = off <= max(3 * own, step) and far <= 2e-3 and stable
+    return [] if is_right else [[shape, causal, kind, is_strided, off, own, far, stable]]
+
+
+def cases_of(name: str) -> list[tuple[Any, ...]]:
+    masks = (False,) if name in BESIDE_PLAIN else (False, True)
+    every = [(shape, causal, kind) for shape in SHAPES for causal in masks for kind in ("float16", "bfloat16")]
+    return [(*case, place % 3 == 0) for place, case in enumerate(every)]
+
+
+def compare_share(path: Path, share: int, of: int) -> None:
+    import torch
+
+    torch.backends.cuda.matmul.allow_tf32 = False
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    tuner = tuner_of(module)
+    for index, config in enumerate(list(tuner.configs)):
+        tuner.configs = [config]
+        tuner.cache.clear()
+        for case in cases_of(path.stem)[share::of]:
+            wrong = compare_case(path.stem, module, *case)
+            spills = {binary.n_spills for kept in tuner.fn.device_caches.values() for binary in kept[0].values()}
+            say(config=index, constants=config.kwargs, wrong=wrong, spills=sorted(spills))
+
+
+def compare(folder: Path, name: str) -> None:
+    """Compares all cases of a module, and says for each config what is wrong."""
+    began = time.time()
+    command = [sys.executable, __file__, str(folder / f"{name}.py")]
+    children = [
+        subprocess.Popen([*command, str(share), str(PROCESSES)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for share in range(PROCESSES)
+    ]
+    rows, faults = [], []
+    for share, child in enumerate(children):
+        try:
+            text, errors = child.communicate(timeout=max(1, began + SECONDS - time.time()))
+        except subprocess.TimeoutExpired:
+            child.kill()
+            text, errors = child.communicate()
+            faults.append(f"share {share} hangs")
+        if child.returncode and f"share {share} hangs" not in faults:
+            faults.append(f"share {share} ended with {child.returncode}: {errors[-600:]}")
+        rows += [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+    for index in sorted({row["config"] for row in rows}):
+        own = [row for row in rows if row["config"] == index]
+        say(
+            compared=name, config=index, constants=own[0]["constants"], cases=len(own),
+            wrong=[each for row in own for each in row["wrong"]],
+            spills=sorted({spill for row in own for spill in row["spills"]}),
+            seconds=round(time.time() - began, 1),
+        )
+    if faults:
+        say(compared=name, faults=faults)
+
+
+def idle(run: Any, flush: Any, calls: int = 12) -> float:
+    """Milliseconds of a call, the median of several, each with an empty L2 and the GPU idle before it."""
+    import torch
+
+    marks = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(calls)]
+    for start, end in marks:
+        flush.zero_()
+        torch.cuda._sleep(1_000_000)
+        start.record()
+        run()
+        end.record()
+    torch.cuda.synchronize()
+    return statistics.median(start.elapsed_time(end) for start, end in marks)
+
+
+def busy(run: Any, calls: int = 30) -> float:
+    """Milliseconds of a call, of many back to back, after as many that bring the GPU to the clock that they allow."""
+    import torch
+
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    for _ in range(calls):
+        run()
+    start.record()
+    for _ in range(calls):
+        run()
+    end.record()
+    torch.cuda.synchronize()
+    return start.elapsed_time(end) / calls
+
+
+def measure(name: str, module: Any, size: int, mask: str, kind: str) -> None:
+    import torch
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    causal = mask == "causal"
+    dtype = getattr(torch, kind)
+    batch, heads, rows = 4, 32, 4096
+    q, k, v = inputs(batch * heads, rows, size, dtype, is_strided=False)
+    outs = {"o" if name == "in_two_loops" else "out": torch.empty_like(q)}
+    is_specialised = module._is_specialised
+    given = [x.view(batch, heads, rows, size) for x in (q, k, v)]
+
+    def plain() -> None:
+        module._is_specialised = lambda *_: False
+        module.kernel_fn(q, k, v, causal, **outs)
+        module._is_specialised = is_specialised
+
+    def cudnn() -> None:
+        with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+            torch.nn.functional.scaled_dot_product_attention(*given, is_causal=causal)
+
+    rivals = {
+        "specialised": lambda: module.kernel_fn(q, k, v, causal, **outs),
+        "plain": plain,
+        "cudnn": cudnn,
+        "sdpa": lambda: torch.nn.functional.scaled_dot_product_attention(*given, is_causal=causal),
+    }
+    for run in rivals.values():
+        run()
+    torch.cuda.synchronize()
+    flush = torch.empty(64 * 2**20, device="cuda", dtype=torch.int32)
+    times: dict[str, dict[str, list[float]]] = {way: {rival: [] for rival in rivals} for way in ("idle", "busy")}
+    # A rival's clock depends on who ran before it, so each round has another order.
+    order = random.Random(0)
+    for way, timed in (("idle", lambda run: idle(run, flush)), ("busy", busy)):
+        for _ in range(ROUNDS):
+            for rival in order.sample(list(rivals), len(rivals)):
+                times[way][rival].append(timed(rivals[rival]))
+    flops = 4 * batch * heads * rows * rows * size * (0.5 if causal else 1)
+    medians = {way: {rival: statistics.median(each) for rival, each in ms.items()} for way, ms in times.items()}
+    tuner = tuner_of(module)
+    say(
+        timed=name, heads=batch * heads, rows=rows, head_dim=size, mask=mask, dtype=kind, rounds=ROUNDS,
+        ms={rival: round(ms, 4) for rival, ms in medians["idle"].items()},
+        tflops={rival: round(flops / ms / 1e9, 1) for rival, ms in medians["idle"].items()},
+        tflops_busy={rival: round(flops / ms / 1e9, 1) for rival, ms in medians["busy"].items()},
+        of_cudnn={way: round(ms["cudnn"] / ms["specialised"], 3) for way, ms in medians.items()},
+        of_plain={way: round(ms["plain"] / ms["specialised"], 3) for way, ms in medians.items()},
+        config=getattr(tuner, "best_config", tuner.configs[0]).kwargs,
+    )
+
+
+if __name__ == "__main__":
+    compare_share(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

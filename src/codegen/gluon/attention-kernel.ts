@@ -1,0 +1,129 @@
+/** The `@gluon.jit` functions of warp-specialised attention. */
+import type { MultipliedBlock } from "../../specialise/attention-form.js";
+import { attentionPipeline } from "../../specialise/pipeline.js";
+import type { SpecialisedAttention } from "../../specialise/specialised-attention.js";
+import * as py from "../python/py-build.js";
+import type { Block, Expression, FunctionDef, Name } from "../python/py.js";
+import { attentionConsumer, attentionProducer, tileIn } from "./attention-parts.js";
+import type { BlockSizes, GluonConfig } from "./gluon-kernel.js";
+import { type Emission, GluonEmitter } from "./gluon-emitter.js";
+import type { AttentionNames, Staged } from "./part-names.js";
+
+export class AttentionEmitter extends GluonEmitter<AttentionNames> {
+  readonly shared: AttentionNames;
+
+  constructor(
+    emission: Emission,
+    readonly specialised: SpecialisedAttention,
+  ) {
+    super(emission, attentionPipeline);
+    const { form, dims } = specialised;
+    const [{ keys, values }] = form.loops as readonly [(typeof form.loops)[number]];
+    const [queries, k, v] = [form.queries, keys.block, values.block].map(({ tensor }) => this.stagedOf(tensor));
+    const outputs = [...new Set(form.stores.flatMap(({ block }) => block?.tensor ?? []))];
+    const [q, ks, vs] = [form.queries, keys.block, values.block].map(({ tensor }) => tensor.name);
+    this.shared = {
+      queries: queries!,
+      keys: k!,
+      values: v!,
+      outputs: new Map(outputs.map((tensor) => [tensor, this.stagedOf(tensor)])),
+      barriers: this.barrierNames({
+        queriesFilled: `${q}_filled`,
+        keysFilled: `${ks}_filled`,
+        keysEmptied: `${ks}_emptied`,
+        valuesFilled: `${vs}_filled`,
+        valuesEmptied: `${vs}_emptied`,
+      }),
+      stages: this.takeName("STAGES"),
+      consumers: this.takeName("CONSUMERS"),
+      part: this.takeName("part"),
+      rows: this.dimension(dims.rows) as Name,
+      scoresLayout: this.takeName("scores_layout"),
+      sumLayout: this.takeName("layout"),
+    };
+  }
+
+  staged(): readonly Staged[] {
+    const { queries, keys, values, outputs } = this.shared;
+    return [queries, keys, values, ...outputs.values()];
+  }
+
+  constants(): readonly Name[] {
+    return [this.shared.consumers, this.shared.stages];
+  }
+
+  configs(): readonly GluonConfig[] {
+    return this.specialised.configs.map(({ config, consumers, stages }) => ({
+      config,
+      constants: { CONSUMERS: consumers, STAGES: stages },
+    }));
+  }
+
+  functions(): readonly FunctionDef[] {
+    const { names } = this.emission;
+    const { specialised, shared } = this;
+    const { form, dims } = specialised;
+    const size = (dim: string | number) => this.dimension(dim);
+    const producer = this.partFunction(`_${names.wrapper}_load`, attentionProducer(specialised, shared, size), []);
+    const layouts = [
+      this.productLayout(shared.scoresLayout, dims.columns),
+      this.productLayout(shared.sumLayout, dims.width),
+    ];
+    const consumer = this.partFunction(
+      `_${names.wrapper}_multiply`,
+      attentionConsumer(specialised, shared, size),
+      layouts,
+    );
+    const { consumers, stages, queries, keys, values, outputs } = shared;
+    const kernel = this.kernelFunction([
+      this.allocated(queries, consumers),
+      this.allocated(keys, stages),
+      this.allocated(values, stages),
+      ...[...outputs.values()].map((each) => this.allocated(each, consumers)),
+      ...this.barriers(),
+      ...this.#blank(form.loops[0]!.values),
+      ...this.partitions(
+        producer,
+        consumer,
+        specialised.configs.map((config) => config.consumers),
+      ),
+    ]);
+    return [producer, consumer, kernel];
+  }
+
+  /** The values that the first turn finds, which has no weights from a turn before. */
+  #blank(block: MultipliedBlock): Block {
+    const { values, barriers, sumLayout } = this.shared;
+    const { columns, width } = this.specialised.dims;
+    const sizes = [this.dimension(columns), this.dimension(width)];
+    const tile = tileIn(values, block.swapped, sizes, py.number("0"));
+    const dtype = py.attribute(values.blocks, "dtype");
+    const zeros = py.call("gl.zeros", py.list(...sizes), dtype, sumLayout);
+    const filled = py.call(py.attribute(barriers.get("valuesFilled")!, "index"), py.number("0"));
+    return [
+      py.comment("The first turn has no weights from a turn before: none of them meets values."),
+      this.productLayout(sumLayout, width),
+      py.expression(py.call(py.attribute(tile, "store"), zeros)),
+      py.expression(py.call("fence_async_shared")),
+      py.expression(py.call("mbarrier.arrive", filled)),
+    ];
+  }
+
+  /** The block of each descriptor. */
+  blocks({ dim, constant }: BlockSizes): readonly (readonly [Staged, readonly Expression[]])[] {
+    const { form } = this.specialised;
+    const [rows, columns, inner, width] = form.shape;
+    const [{ keys, values }] = form.loops as readonly [(typeof form.loops)[number]];
+    const part = py.binary(dim(rows), "//", constant("CONSUMERS"));
+    const swap = (block: readonly Expression[], isSwapped: boolean) => (isSwapped ? block.toReversed() : block);
+    const given = [
+      [part, dim(inner)],
+      swap([dim(inner), dim(columns)], keys.swapped),
+      swap([dim(columns), dim(width)], values.swapped),
+    ];
+    return this.staged().map((staged, i) => {
+      const lead = Array.from({ length: staged.tensor.dims.length - 2 }, () => py.number("1"));
+      return [staged, [...lead, ...(given[i] ?? [part, dim(width)])]];
+    });
+  }
+}

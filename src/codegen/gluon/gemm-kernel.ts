@@ -1,0 +1,91 @@
+/** The `@gluon.jit` functions of a warp-specialised product. */
+import { gemmPipeline } from "../../specialise/pipeline.js";
+import type { SpecialisedGemm } from "../../specialise/specialised-gemm.js";
+import { extentDim } from "../../specialise/block-index.js";
+import * as py from "../python/py-build.js";
+import type { Expression, FunctionDef, Name } from "../python/py.js";
+import type { TensorParam } from "../../ir/nodes.js";
+import type { BlockSizes, GluonConfig } from "./gluon-kernel.js";
+import { type Emission, GluonEmitter } from "./gluon-emitter.js";
+import type { PartNames, Staged } from "./part-names.js";
+import { consumerPart, producerPart } from "./parts.js";
+
+export class GemmEmitter extends GluonEmitter<PartNames> {
+  readonly shared: PartNames;
+
+  constructor(
+    emission: Emission,
+    readonly specialised: SpecialisedGemm,
+  ) {
+    super(emission, gemmPipeline);
+    const { form } = specialised;
+    const [a, b] = form.operands.map(({ block }) => this.stagedOf(block.tensor));
+    const outputs = [...new Set(form.stores.map(({ tensor }) => tensor))];
+    this.shared = {
+      operands: [a!, b!],
+      outputs: new Map(outputs.map((tensor) => [tensor, this.stagedOf(tensor)])),
+      barriers: this.barrierNames({}),
+      stages: this.takeName("STAGES"),
+      consumers: this.takeName("CONSUMERS"),
+      pieces: this.takeName("PIECES"),
+      depth: this.takeName("DEPTH"),
+      part: this.takeName("part"),
+      rows: this.dimension(form.shape[0]) as Name,
+      layout: this.takeName("layout"),
+    };
+  }
+
+  staged(): readonly Staged[] {
+    return [...this.shared.operands, ...this.shared.outputs.values()];
+  }
+
+  constants(): readonly Name[] {
+    const { consumers, stages, pieces, depth } = this.shared;
+    return [consumers, stages, pieces, depth];
+  }
+
+  functions(): readonly FunctionDef[] {
+    const { ir, names } = this.emission;
+    const { specialised, shared } = this;
+    const producer = this.partFunction(`_${names.wrapper}_load`, producerPart(ir, specialised, shared), []);
+    const layout = this.productLayout(shared.layout, specialised.form.shape[1]);
+    const consumer = this.partFunction(`_${names.wrapper}_multiply`, consumerPart(ir, specialised, shared), [layout]);
+    const { stages, consumers, depth, operands, outputs } = shared;
+    const [a, b] = operands;
+    const kernel = this.kernelFunction([
+      this.allocated(a, py.binary(stages, "*", consumers)),
+      this.allocated(b, stages),
+      ...[...outputs.values()].map((each) => this.allocated(each, py.binary(consumers, "*", depth))),
+      ...this.barriers(),
+      ...this.partitions(
+        producer,
+        consumer,
+        specialised.configs.map((config) => config.consumers),
+      ),
+    ]);
+    return [producer, consumer, kernel];
+  }
+
+  configs(): readonly GluonConfig[] {
+    return this.specialised.configs.map(({ config, consumers, stages, pieces, depth }) => ({
+      config,
+      constants: { CONSUMERS: consumers, STAGES: stages, PIECES: pieces, DEPTH: depth },
+    }));
+  }
+
+  /** The block of each descriptor. */
+  blocks({ dim, constant }: BlockSizes): readonly (readonly [Staged, readonly Expression[]])[] {
+    const { form } = this.specialised;
+    const [rows, columns, inner] = form.shape;
+    const part = py.binary(dim(rows), "//", constant("CONSUMERS"));
+    const given = [
+      [part, dim(inner)],
+      [dim(inner), dim(columns)],
+    ].map((block, i) => (form.operands[i]!.swapped ? block.toReversed() : block));
+    const written = (tensor: TensorParam) => {
+      const store = form.stores.find((each) => each.tensor === tensor)!;
+      return [part, py.binary(dim(extentDim(store.axes[1]!.extent)), "//", constant("PIECES"))];
+    };
+    return this.staged().map((staged, i) => [staged, given[i] ?? written(staged.tensor)]);
+  }
+}

@@ -1,0 +1,72 @@
+/** The configs of specialised attention: those of the author that fit, with wide blocks of keys where that is free. */
+import type { Config } from "../contract/compiled.js";
+import type { KernelIR, Value } from "../ir/nodes.js";
+import { bodiesOf, hostBlocksOf, walkUses } from "../ir/walk.js";
+import type { Dim } from "../types/shape.js";
+import type { AttentionForm } from "./attention-form.js";
+import { unsuited } from "./unsuited.js";
+
+export interface AttentionConfig {
+  /** The author's, with the specialised kernel's block of keys. */
+  readonly config: Config;
+  /** Groups of four warps, each with 64 rows. */
+  readonly consumers: 1 | 2;
+  readonly stages: number;
+}
+
+/** Rows of a group of four warps: its scores, its sum and its queries fill the registers. */
+const GROUP_ROWS = 64;
+/** Keys of a turn: fewer keep the tensor cores waiting for the arithmetic in between. */
+const WIDE = 128;
+/** With more, the ring has no room for the longest heads, and nothing is gained for others. */
+const STAGES = 2;
+/** Elements of a head, of query and value, for which registers and shared memory suffice. */
+export const HEAD_SIZES: readonly number[] = [64, 128];
+
+/**
+ * @param mayWiden whether it makes no difference how many keys beyond the last one the last block has.
+ * @throws Unsuited if no config fits.
+ */
+export function attentionConfigs(ir: KernelIR, form: AttentionForm, mayWiden: boolean): readonly AttentionConfig[] {
+  const [rows, columns, ...heads] = form.shape;
+  for (const size of heads)
+    if (typeof size === "number" && !HEAD_SIZES.includes(size))
+      unsuited(
+        `its heads have ${size} elements; the form takes ${HEAD_SIZES.join(" and ")}`,
+        form.queries.statement.at,
+      );
+  const isFree = mayWiden && typeof columns === "string" && onlySizesBlocks(ir, form, columns);
+  const found = ir.tuning.configs.flatMap((config): readonly AttentionConfig[] => {
+    const at = (dim: Dim) => (typeof dim === "number" ? dim : Number(config.values[dim]));
+    if (heads.some((size) => typeof size === "string" && size in config.values && !HEAD_SIZES.includes(at(size))))
+      return [];
+    const consumers = at(rows) / GROUP_ROWS;
+    if (consumers !== 1 && consumers !== 2) return [];
+    if (isFree)
+      return [{ config: { ...config, values: { ...config.values, [columns]: WIDE } }, consumers, stages: STAGES }];
+    return at(columns) === WIDE || at(columns) === WIDE / 2 ? [{ config, consumers, stages: STAGES }] : [];
+  });
+  if (found.length === 0) unsuited("none of its configs has blocks of 64 or 128 rows, and of 64 or 128 keys", ir.at);
+  const texts = found.map(({ config }) => JSON.stringify(config.values));
+  return found.filter((_, i) => texts.indexOf(texts[i]!) === i);
+}
+
+/**
+ * Whether the constexpr is a loop's step and the length of blocks alone. Then another value changes the order of sums, and
+ * nothing else.
+ */
+function onlySizesBlocks(ir: KernelIR, { loops }: AttentionForm, columns: string): boolean {
+  const param = ir.params.find(({ name }) => name === columns);
+  if (param?.kind !== "constexpr" || param.from !== "config") return false;
+  const isIt = (value: Value) =>
+    value === param.value || (value.type.kind === "constexpr" && value.type.text === columns);
+  let isFree = true;
+  for (const body of [...bodiesOf(ir), ...hostBlocksOf(ir).map(({ block }) => block)])
+    walkUses(body, (value, by) => {
+      if (!isIt(value)) return;
+      const isStep = by?.kind === "for" && loops.some(({ turns }) => turns === by);
+      const isLength = by?.kind === "op" && by.op.facts.countsTo?.(by.operands) === value;
+      if (!isLength && !(isStep && by.start !== value && by.end !== value)) isFree = false;
+    });
+  return isFree;
+}

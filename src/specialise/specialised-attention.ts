@@ -1,0 +1,185 @@
+/** Attention's warp-specialised form, with the statements of the lowered program that each part needs. */
+import {
+  type Argument,
+  type ForStatement,
+  isValue,
+  type KernelIR,
+  type OpStatement,
+  type Statement,
+  type Value,
+} from "../ir/nodes.js";
+import { LaunchFacts } from "../analysis/launch-facts.js";
+import { nonNegativeValues } from "../analysis/signs.js";
+import { blocksOf, definitions, resultsOf, walk } from "../ir/walk.js";
+import { type AttentionConfig, attentionConfigs } from "./attention-configs.js";
+import { type AttentionForm, attentionForm, type AttentionLoop } from "./attention-form.js";
+import { columnSides, type Dims, type Side } from "./attention-layouts.js";
+import { hidesBeyond, type Masks, masksOf } from "./attention-masks.js";
+import type { BlockAccess } from "./block-access.js";
+import { checkLanguage } from "./gluon-language.js";
+import { checkDTypes, checkLaunch, loopOf } from "./suited-launch.js";
+import { neededBy, takenBy } from "./needed.js";
+import { checkRows } from "./rows.js";
+import { storedValue } from "./tensor-blocks.js";
+import { unsuited } from "./unsuited.js";
+
+export interface SpecialisedAttention {
+  readonly kind: "attention";
+  readonly form: AttentionForm;
+  readonly configs: readonly AttentionConfig[];
+  readonly dims: Dims;
+  /** The lowered program. */
+  readonly body: readonly Statement[];
+  /** Its loops, each with what the form says of it. */
+  readonly loops: ReadonlyMap<Statement, AttentionLoop>;
+  /** Its stores, each with the block that it writes; undefined for one of a number for each row. */
+  readonly stores: ReadonlyMap<Statement, BlockAccess | undefined>;
+  /** What each part computes. */
+  readonly produced: ReadonlySet<Statement>;
+  readonly consumed: ReadonlySet<Statement>;
+  /** What a turn computes of the sum. */
+  readonly carried: ReadonlySet<Statement>;
+  /** The masks of its loops that count keys. */
+  readonly masks: ReadonlyMap<Statement, Masks>;
+  /** The side of each tile of one column. */
+  readonly sides: ReadonlyMap<Value, Side>;
+}
+
+/** @throws Unsuited */
+export function specialisedAttention(ir: KernelIR, lowered: KernelIR): SpecialisedAttention {
+  const form = attentionForm(ir);
+  const dims = dimsOf(form);
+  checkLaunch(
+    ir,
+    form.loops.map(({ turns }) => turns),
+  );
+  const body = lowered.body.statements;
+  const loops = new Map(form.loops.map((loop): [ForStatement, AttentionLoop] => [loopOf(lowered, loop.turns), loop]));
+  const written = body.filter((each): each is OpStatement => each.kind === "op" && each.op.effect === "write");
+  const stores = new Map(written.map((statement, i) => [statement, form.stores[i]!.block]));
+  const own = [...body, ...[...loops.keys()].flatMap((loop) => loop.body.statements)].filter(
+    (each) => !isGiven(each, form),
+  );
+  const isNonNegative = nonNegativeValues(ir, new LaunchFacts(ir));
+  const made = definitions(ir.body);
+  const masks = new Map<Statement, Masks>();
+  for (const [statement, loop] of loops) {
+    const found = masksOf(loop, dims, made, isNonNegative);
+    if (found) masks.set(statement, found);
+  }
+  const mayWiden = [...loops].every(([statement, loop]) => hidesBeyond(loop, masks.get(statement)));
+  const configs = attentionConfigs(ir, form, mayWiden);
+  const limits = [...masks.values()].flatMap((each) => each.limits.flatMap(({ starts }) => starts));
+  const bounds = form.loops.flatMap(({ turns: { start, end, step } }) => [start, end, step]);
+  const blocks = [form.queries, ...form.loops.flatMap(({ keys, values }) => [keys.block, values.block])];
+  const produced = neededBy([...bounds, ...limits, ...blocks.flatMap(placesOf)], own);
+  const consumed = neededBy([...bounds, ...limits, ...rootsOf(form, stores)], own);
+  checkParts(form, dims, produced, consumed, stores);
+  const carried = [...loops].flatMap(([loop, { carried, sums }]) =>
+    neededBy([carried], loop.body.statements).filter((each) => followsFrom(each, sums, loop.body.statements)),
+  );
+  return {
+    kind: "attention",
+    form,
+    configs,
+    dims,
+    body,
+    loops,
+    stores,
+    produced: new Set(produced),
+    consumed: new Set(consumed),
+    carried: new Set(carried),
+    masks,
+    sides: columnSides(consumed, dims),
+  };
+}
+
+function dimsOf({ shape: [rows, columns, , width], loops }: AttentionForm): Dims {
+  const { at } = loops[0]!.scores;
+  if (typeof rows === "number") unsuited("the number of rows is no constexpr", at);
+  const [, same] = [rows, columns, width].filter((dim, i, all) => all.indexOf(dim) !== i || all.lastIndexOf(dim) !== i);
+  if (same !== undefined)
+    unsuited(`rows, keys and elements of a value have the same size ${same}; give each a constexpr of its own`, at);
+  return { rows, columns, width };
+}
+
+/** Loads and products, which the pipeline makes; the statement that adds a product to the sum. */
+function isGiven(statement: Statement, { queries, loops, accumulator }: AttentionForm): boolean {
+  const given = [
+    queries.statement,
+    ...loops.flatMap(({ keys, values }) => [keys.block.statement, values.block.statement]),
+  ];
+  const made = [...given, ...loops.flatMap(({ scores, sum }) => [scores, sum])].flatMap(({ results }) => results);
+  const sums = loops.flatMap(({ writes }) => writes.filter(({ variable }) => variable === accumulator.variable));
+  const isAdded = sums.some(({ value }) => isValue(value) && resultsOf(statement).includes(value));
+  return isAdded || resultsOf(statement).some((value) => made.includes(value));
+}
+
+export const placesOf = ({ lead, axes }: BlockAccess): readonly Argument[] => [
+  ...lead,
+  ...axes.flatMap(({ starts }) => starts),
+];
+
+/** What a consumer hands on: weights, state, and what it stores. */
+function rootsOf(
+  { accumulator, states, loops }: AttentionForm,
+  stores: ReadonlyMap<Statement, BlockAccess | undefined>,
+): readonly Argument[] {
+  const turns = loops.flatMap(({ weights, carried, writes }): readonly Argument[] => [
+    weights,
+    carried,
+    ...writes.flatMap(({ variable, value }) => (variable === accumulator.variable ? [] : [value])),
+  ]);
+  const stored = [...stores].flatMap(([statement, block]): readonly Argument[] =>
+    block ? [storedValue(statement as OpStatement)!, ...placesOf(block)] : takenBy(statement),
+  );
+  return [accumulator.initial, ...states.map(({ initial }) => initial), ...turns, ...stored];
+}
+
+/** Whether a statement of a turn follows from the state. */
+function followsFrom(statement: Statement, sums: unknown, turn: readonly Statement[]): boolean {
+  const values = statement.kind === "read" ? [statement.result] : takenBy(statement);
+  return neededBy(values, turn).some((each) => each.kind === "read" && each.variable === sums);
+}
+
+/** Every part computes by itself where blocks lie, and each consumer its own rows. */
+function checkParts(
+  form: AttentionForm,
+  dims: Dims,
+  produced: readonly Statement[],
+  consumed: readonly Statement[],
+  stores: ReadonlyMap<Statement, BlockAccess | undefined>,
+): void {
+  for (const statement of flat(produced)) {
+    if (statement.kind === "read" || (statement.kind === "op" && statement.op.effect !== "pure"))
+      unsuited("where its blocks lie depends on what it loads or carries", statement.at);
+    if (statement.kind === "op") checkLanguage(statement);
+  }
+  const ops = flat(consumed).filter((each) => each.kind === "op");
+  for (const { op, at } of ops) if (op.effect !== "pure") unsuited("it computes with what else it loads", at);
+  checkRows(ops, dims.rows as string, true);
+  ops.forEach(checkLanguage);
+  const blocks = [form.queries, ...form.stores.flatMap(({ block }) => block ?? [])];
+  checkDTypes(
+    blocks.map(({ tensor }) => tensor),
+    ops,
+  );
+  for (const [statement, block] of stores)
+    if (!block && statement.kind === "op" && Object.keys(statement.options).some((name) => name !== "mask"))
+      unsuited("it writes a number for each row in a way that Gluon lacks", statement.at);
+  for (const { type, at } of form.states.map(({ variable }) => variable)) {
+    const shape = type.kind === "tile" ? type.shape : [];
+    if (shape.length > 1 || (shape.length === 1 && shape[0] !== dims.rows))
+      unsuited(`it carries a state of [${shape.join(", ")}] besides its sum`, at);
+  }
+}
+
+/** Statements with those of their blocks, in program order. */
+function flat(statements: readonly Statement[]): readonly Statement[] {
+  const all: Statement[] = [];
+  for (const statement of statements) {
+    all.push(statement);
+    for (const block of blocksOf(statement)) walk(block, (inner) => all.push(inner));
+  }
+  return all;
+}

@@ -1,0 +1,122 @@
+/** A product's warp-specialised form, with the statements of the lowered program that each part needs. */
+import type { Argument, Block, KernelIR, OpStatement, ReadStatement, Statement } from "../ir/nodes.js";
+import { argumentsOf, valuesIn, walk } from "../ir/walk.js";
+import { type GemmForm, gemmForm } from "./gemm-form.js";
+import { checkLanguage } from "./gluon-language.js";
+import { checkDTypes, checkLaunch, loopOf } from "./suited-launch.js";
+import { neededBy } from "./needed.js";
+import { type RingConfig, ringConfigs } from "./ring-configs.js";
+import { checkRows } from "./rows.js";
+import { storedValue } from "./tensor-blocks.js";
+import { unsuited } from "./unsuited.js";
+
+export interface SpecialisedGemm extends Statements {
+  readonly kind: "gemm";
+  readonly configs: readonly RingConfig[];
+}
+
+interface Statements {
+  readonly form: GemmForm;
+  /** Lowered, in program order: what stands before the loop over tiles, in it before the sum, in the sum's loop, behind. */
+  readonly first: readonly OpStatement[];
+  readonly tile: readonly OpStatement[];
+  readonly turn: readonly OpStatement[];
+  readonly epilogue: readonly (OpStatement | ReadStatement)[];
+  /** The lowered statements of `form.stores`. */
+  readonly stores: ReadonlyMap<Statement, number>;
+}
+
+/** @throws Unsuited */
+export function specialisedGemm(ir: KernelIR, lowered: KernelIR): SpecialisedGemm {
+  const form = gemmForm(ir);
+  checkTiles(ir, form);
+  checkLaunch(ir, [form.turns]);
+  const configs = ringConfigs(ir, form);
+  const tiles = form.tiles && loopOf(lowered, form.tiles);
+  const turns = loopOf(lowered, form.turns);
+  const tile: Block = tiles ? tiles.body : lowered.body;
+  const place = tile.statements.indexOf(turns);
+  const epilogue = tile.statements.slice(place + 1).filter((each) => each.kind === "op" || each.kind === "read");
+  const written = tile.statements.filter((each) => each.kind === "op" && each.op.effect === "write");
+  const parts = {
+    first: tiles ? opsOf(lowered.body.statements.slice(0, lowered.body.statements.indexOf(tiles))) : [],
+    tile: opsOf(tile.statements.slice(0, place)),
+    turn: opsOf(turns.body.statements),
+    epilogue,
+    stores: new Map(written.map((statement, i) => [statement, i])),
+  };
+  const statements = { form, ...parts };
+  checkEpilogue(statements);
+  checkPlaces(statements);
+  return { kind: "gemm", ...statements, configs };
+}
+
+const opsOf = (statements: readonly Statement[]): readonly OpStatement[] =>
+  statements.filter((statement) => statement.kind === "op");
+
+/** What a launch has to be like for each part to run every tile. */
+function checkTiles(ir: KernelIR, { tiles }: GemmForm): void {
+  const known = ir.params.flatMap(({ kind, value }) => (kind === "device" ? [value] : []));
+  const asked = ir.grid.block.statements.flatMap(argumentsOf).concat(ir.grid.block.yields).flatMap(valuesIn);
+  if (tiles) return;
+  if (asked.some((value) => known.includes(value)))
+    unsuited("its grid depends on the GPU, and its body has no loop over tiles", ir.at);
+  walk(ir.body, (statement) => {
+    if (statement.kind === "op" && statement.op.facts.asks === "grid")
+      unsuited("it asks for the number of programs, which is another where each computes several tiles", statement.at);
+  });
+  for (const statement of ir.grid.block.statements) if (statement.kind === "op") checkLanguage(statement);
+}
+
+/** The statements that say where the blocks lie that are multiplied, and how often the loops turn. */
+export function produced({ form, first, tile, turn }: Statements): readonly (OpStatement | ReadStatement)[] {
+  const places = form.operands.flatMap(({ block }) => block.axes.flatMap(({ starts }) => starts));
+  return neededBy([...boundsOf(form), ...places], [...first, ...tile, ...turn]);
+}
+
+/** The statements that follow from the sum, up to where its blocks lie that are written. */
+export function consumed({
+  form,
+  first,
+  tile,
+  epilogue,
+  stores,
+}: Statements): readonly (OpStatement | ReadStatement)[] {
+  const values = [...stores.keys()].map((statement) => storedValue(statement as OpStatement)!);
+  const places = form.stores.flatMap(({ axes }) => axes.flatMap(({ starts }) => starts));
+  const roots = [...boundsOf(form), form.accumulator.initial, ...values, ...places];
+  return neededBy(roots, [...first, ...tile, ...epilogue]);
+}
+
+const boundsOf = ({ tiles, turns }: GemmForm): readonly Argument[] =>
+  [...(tiles ? [tiles] : []), turns].flatMap(({ start, end, step }) => [start, end, step]);
+
+/** Every part computes by itself where blocks lie and how many turns there are. */
+function checkPlaces(statements: Statements): void {
+  for (const statement of produced(statements))
+    if (statement.kind !== "op" || statement.op.effect !== "pure")
+      unsuited("where its blocks lie depends on what it loads", statement.at);
+    else checkLanguage(statement);
+}
+
+/** Each group of warps computes its own rows, so no row may depend on another. */
+function checkEpilogue(statements: Statements): void {
+  const { form } = statements;
+  const [rows, columns] = form.shape;
+  const at = form.product.at;
+  if (rows === columns)
+    unsuited(`rows and columns of its product are both ${rows}; give each a constexpr of its own`, at);
+  if (typeof rows === "number") unsuited("the number of rows is no constexpr", at);
+  const needed = consumed(statements);
+  for (const statement of needed)
+    if (statement.kind === "read" && statement.variable !== form.accumulator.variable)
+      unsuited("it uses other state than the sum", statement.at);
+  const isPadded = form.operands.every(({ block }) => block.axes.every(({ wraps }) => wraps === undefined));
+  const ops = needed.filter((statement) => statement.kind === "op");
+  checkRows(ops, rows as string, isPadded);
+  ops.forEach(checkLanguage);
+  checkDTypes([...form.operands.map(({ block }) => block.tensor), ...form.stores.map(({ tensor }) => tensor)], ops);
+  for (const { op, at: place, options } of ops)
+    if (op.effect === "read" && Object.keys(options).some((name) => name !== "mask" && name !== "other"))
+      unsuited("it loads with options around its product", place);
+}

@@ -1,0 +1,1047 @@
+"""The Triton kernel in_two_loops.
+
+Written by TileScript; edit the TypeScript source instead of this file.
+"""
+
+import torch
+import triton
+import triton.language as tl
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.hopper import (
+    fence_async_shared,
+    mbarrier,
+    tma,
+    warpgroup_mma,
+    warpgroup_mma_wait,
+)
+from triton.experimental.gluon.nvidia.hopper import TensorDescriptor as _GluonDescriptor
+
+# Whether Triton's interpreter runs kernels on the CPU.
+_INTERPRETED = triton.knobs.runtime.interpret
+# Offsets are int32, and masked lanes may lie up to one tile behind the last element.
+_INT32_REACH = 2**31 - 2**20
+# Binaries and grids of earlier launches.
+_LAUNCHES = {}
+# Triton 3.6 has other names for what the copy engine does.
+_load_block = (
+    tma.async_load if hasattr(tma, "async_load") else tma.async_copy_global_to_shared
+)
+_store_block = (
+    tma.async_store if hasattr(tma, "async_store") else tma.async_copy_shared_to_global
+)
+
+
+def _first_config(_call, quantiles):
+    """What no config takes longer than: Triton's interpreter has no clock."""
+    return [0.0, 0.0, 0.0]
+
+
+@triton.autotune(
+    configs=[
+        triton.Config({"BLOCK_M": 128, "BLOCK_N": 64}, num_warps=8, num_stages=3),
+        triton.Config({"BLOCK_M": 64, "BLOCK_N": 64}, num_warps=4, num_stages=3),
+        triton.Config({"BLOCK_M": 128, "BLOCK_N": 128}, num_warps=8, num_stages=3),
+        triton.Config({"BLOCK_M": 128, "BLOCK_N": 32}, num_warps=4, num_stages=4),
+    ],
+    key=["S", "D", "CAUSAL"],
+    do_bench=_first_config if _INTERPRETED else None,
+)
+@triton.jit
+def in_two_loops_kernel(
+    q_ptr,
+    k_ptr,
+    v_ptr,
+    o_ptr,
+    lse_ptr,
+    S,
+    stride_qh,
+    stride_qs,
+    stride_qd,
+    stride_kh,
+    stride_ks,
+    stride_kd,
+    stride_vh,
+    stride_vs,
+    stride_vd,
+    stride_oh,
+    stride_os,
+    stride_od,
+    stride_lse_h,
+    stride_lse_s,
+    D: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+):
+    head = tl.program_id(1)
+    first = tl.program_id(0) * BLOCK_M
+    rm = first + tl.arange(0, BLOCK_M)
+    rd = tl.arange(0, D)
+    mask_s = rm[:, None] < S
+    loaded = tl.load(
+        q_ptr + head * stride_qh + (rm[:, None] * stride_qs + rd[None, :] * stride_qd),
+        mask=mask_s,
+        other=0.0,
+    )
+    scale = tl.rsqrt(tl.full([], D, tl.float32)) * 1.44269504
+    best = tl.full([BLOCK_M], float("-inf"), dtype=tl.float32)
+    total = tl.zeros([BLOCK_M], dtype=tl.float32)
+    acc = tl.zeros([BLOCK_M, D], dtype=tl.float32)
+    if CAUSAL:
+        edge = first
+        end = tl.minimum(first + BLOCK_M, S)
+    else:
+        edge = S
+        end = S
+    whole = (edge // BLOCK_N) * BLOCK_N
+    rn = tl.arange(0, BLOCK_N)
+    k_ptrs = k_ptr + (
+        head * stride_kh + rn[:, None] * stride_ks + rd[None, :] * stride_kd
+    )
+    v_ptrs = v_ptr + (
+        head * stride_vh + rn[:, None] * stride_vs + rd[None, :] * stride_vd
+    )
+    for _ in range(0, whole, BLOCK_N):
+        products = tl.dot(loaded, tl.trans(tl.load(k_ptrs)))
+        new_best = tl.maximum(best, tl.max(products, axis=1) * scale)
+        weights = tl.exp2(products * scale - new_best[:, None])
+        alpha = tl.exp2(best - new_best)
+        total = total * alpha + tl.sum(weights, axis=1)
+        acc = tl.dot(
+            weights.to(o_ptr.dtype.element_ty), tl.load(v_ptrs), acc * alpha[:, None]
+        )
+        best = new_best
+        k_ptrs += BLOCK_N * stride_ks
+        v_ptrs += BLOCK_N * stride_vs
+    columns = tl.arange(0, BLOCK_N)
+    k_ptrs_1 = k_ptr + (
+        head * stride_kh
+        + columns[:, None] * stride_ks
+        + whole * stride_ks
+        + rd[None, :] * stride_kd
+    )
+    v_ptrs_1 = v_ptr + (
+        head * stride_vh
+        + columns[:, None] * stride_vs
+        + whole * stride_vs
+        + rd[None, :] * stride_vd
+    )
+    for start in range(whole, end, BLOCK_N):
+        columns_1 = start + tl.arange(0, BLOCK_N)
+        mask = columns[:, None] < S - start
+        products = tl.dot(loaded, tl.trans(tl.load(k_ptrs_1, mask=mask, other=0.0)))
+        if CAUSAL:
+            result = tl.where(
+                rm[:, None] >= columns_1[None, :], products, float("-inf")
+            )
+        else:
+            result = tl.where(columns_1[None, :] < S, products, float("-inf"))
+        new_best = tl.maximum(best, tl.max(result, axis=1) * scale)
+        weights = tl.exp2(result * scale - new_best[:, None])
+        alpha = tl.exp2(best - new_best)
+        total = total * alpha + tl.sum(weights, axis=1)
+        acc = tl.dot(
+            weights.to(o_ptr.dtype.element_ty),
+            tl.load(v_ptrs_1, mask=mask, other=0.0),
+            acc * alpha[:, None],
+        )
+        best = new_best
+        k_ptrs_1 += BLOCK_N * stride_ks
+        v_ptrs_1 += BLOCK_N * stride_vs
+    tl.store(
+        o_ptr + head * stride_oh + (rm[:, None] * stride_os + rd[None, :] * stride_od),
+        (acc / total[:, None]).to(o_ptr.dtype.element_ty),
+        mask=mask_s,
+    )
+    tl.store(
+        lse_ptr + head * stride_lse_h + rm * stride_lse_s,
+        best + tl.log2(total),
+        mask=rm < S,
+    )
+
+
+@gluon.jit
+def _write_block(tile, desc, start, block):
+    """Writes a tile by way of a block of shared memory."""
+    tma.store_wait(0)
+    block.reshape(tile.shape).store(tile)
+    fence_async_shared()
+    _store_block(desc, start, block)
+
+
+@gluon.jit
+def _in_two_loops_load(
+    q_desc,
+    k_desc,
+    v_desc,
+    q_blocks,
+    k_blocks,
+    v_blocks,
+    q_filled,
+    k_filled,
+    k_emptied,
+    v_filled,
+    v_emptied,
+    S,
+    CAUSAL: gl.constexpr,
+    BLOCK_M: gl.constexpr,
+    BLOCK_N: gl.constexpr,
+    CONSUMERS: gl.constexpr,
+    STAGES: gl.constexpr,
+):
+    turn = 0
+    head = gl.program_id(1)
+    first = gl.program_id(0) * BLOCK_M
+    if CAUSAL:
+        edge = first
+        end = gl.minimum(first + BLOCK_M, S)
+    else:
+        edge = S
+        end = S
+    whole = (edge // BLOCK_N) * BLOCK_N
+    for i in gl.static_range(CONSUMERS):
+        mbarrier.expect(q_filled.index(i), q_desc.block_type.nbytes)
+        _load_block(
+            q_desc,
+            [head, first + i * (BLOCK_M // CONSUMERS), 0],
+            q_filled.index(i),
+            q_blocks.index(i),
+        )
+    for start in range(0, whole, BLOCK_N):
+        slot = turn % STAGES
+        mbarrier.wait(k_emptied.index(slot), ((turn // STAGES) & 1) ^ 1)
+        mbarrier.expect(k_filled.index(slot), k_desc.block_type.nbytes)
+        _load_block(
+            k_desc, [head, start, 0], k_filled.index(slot), k_blocks.index(slot)
+        )
+        turn += 1
+        slot = turn % STAGES
+        mbarrier.wait(v_emptied.index(slot), ((turn // STAGES) & 1) ^ 1)
+        mbarrier.expect(v_filled.index(slot), v_desc.block_type.nbytes)
+        _load_block(
+            v_desc, [head, start, 0], v_filled.index(slot), v_blocks.index(slot)
+        )
+    for start in range(whole, end, BLOCK_N):
+        slot = turn % STAGES
+        mbarrier.wait(k_emptied.index(slot), ((turn // STAGES) & 1) ^ 1)
+        mbarrier.expect(k_filled.index(slot), k_desc.block_type.nbytes)
+        _load_block(
+            k_desc, [head, start, 0], k_filled.index(slot), k_blocks.index(slot)
+        )
+        turn += 1
+        slot = turn % STAGES
+        mbarrier.wait(v_emptied.index(slot), ((turn // STAGES) & 1) ^ 1)
+        mbarrier.expect(v_filled.index(slot), v_desc.block_type.nbytes)
+        _load_block(
+            v_desc, [head, start, 0], v_filled.index(slot), v_blocks.index(slot)
+        )
+
+
+@gluon.jit
+def _in_two_loops_multiply(
+    part: gl.constexpr,
+    o_desc,
+    q_blocks,
+    k_blocks,
+    v_blocks,
+    o_blocks,
+    q_filled,
+    k_filled,
+    k_emptied,
+    v_filled,
+    v_emptied,
+    lse_ptr,
+    S,
+    stride_lse_h,
+    stride_lse_s,
+    D: gl.constexpr,
+    CAUSAL: gl.constexpr,
+    BLOCK_M: gl.constexpr,
+    BLOCK_N: gl.constexpr,
+    CONSUMERS: gl.constexpr,
+    STAGES: gl.constexpr,
+):
+    scores_layout: gl.constexpr = gl.NVMMADistributedLayout(
+        [3, 0], [4, 1], [16, BLOCK_N, 16]
+    )
+    layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, D, 16])
+    turn = 0
+    head = gl.program_id(1)
+    first = gl.program_id(0) * BLOCK_M
+    rm = first + (
+        gl.arange(0, BLOCK_M // CONSUMERS, layout=gl.SliceLayout(1, scores_layout))
+        + part * (BLOCK_M // CONSUMERS)
+    )
+    scale = gl.rsqrt(gl.full([], D, gl.float32)) * 1.44269504
+    best = gl.full(
+        [BLOCK_M // CONSUMERS],
+        float("-inf"),
+        dtype=gl.float32,
+        layout=gl.SliceLayout(1, scores_layout),
+    )
+    total = gl.zeros(
+        [BLOCK_M // CONSUMERS],
+        dtype=gl.float32,
+        layout=gl.SliceLayout(1, scores_layout),
+    )
+    acc = gl.zeros([BLOCK_M // CONSUMERS, D], dtype=gl.float32, layout=layout)
+    if CAUSAL:
+        edge = first
+        end = gl.minimum(first + BLOCK_M, S)
+    else:
+        edge = S
+        end = S
+    whole = (edge // BLOCK_N) * BLOCK_N
+    mbarrier.wait(q_filled.index(part), 0)
+    queries = (
+        q_blocks.index(part)
+        .reshape([BLOCK_M // CONSUMERS, D])
+        .load(gl.DotOperandLayout(0, scores_layout, 2))
+    )
+    weights_before = gl.zeros(
+        [BLOCK_M // CONSUMERS, BLOCK_N],
+        o_blocks.dtype,
+        gl.DotOperandLayout(0, layout, 2),
+    )
+    for _ in range(0, whole, BLOCK_N):
+        slot = turn % STAGES
+        mbarrier.wait(k_filled.index(slot), (turn // STAGES) & 1)
+        scoring = warpgroup_mma(
+            queries,
+            k_blocks.index(slot).reshape([BLOCK_N, D]).permute((1, 0)),
+            gl.zeros([BLOCK_M // CONSUMERS, BLOCK_N], gl.float32, scores_layout),
+            use_acc=False,
+            is_async=True,
+        )
+        mbarrier.wait(v_filled.index(slot), (turn // STAGES) & 1)
+        adding = warpgroup_mma(
+            weights_before,
+            v_blocks.index(slot).reshape([BLOCK_N, D]),
+            acc,
+            is_async=True,
+        )
+        products, sums = warpgroup_mma_wait(1, deps=(scoring, adding))
+        mbarrier.arrive(k_emptied.index(slot))
+        new_best = gl.maximum(best, gl.max(products, axis=1) * scale)
+        weights = gl.exp2(products * scale - new_best[:, None])
+        alpha = gl.exp2(best - new_best)
+        total = total * alpha + gl.sum(weights, axis=1)
+        best = new_best
+        acc = warpgroup_mma_wait(0, deps=(sums,))
+        mbarrier.arrive(v_emptied.index(slot))
+        weights_before = gl.convert_layout(
+            weights.to(o_blocks.dtype), gl.DotOperandLayout(0, layout, 2)
+        )
+        acc *= gl.convert_layout(alpha, gl.SliceLayout(1, layout))[:, None]
+        turn += 1
+    for start in range(whole, end, BLOCK_N):
+        slot = turn % STAGES
+        mbarrier.wait(k_filled.index(slot), (turn // STAGES) & 1)
+        scoring = warpgroup_mma(
+            queries,
+            k_blocks.index(slot).reshape([BLOCK_N, D]).permute((1, 0)),
+            gl.zeros([BLOCK_M // CONSUMERS, BLOCK_N], gl.float32, scores_layout),
+            use_acc=False,
+            is_async=True,
+        )
+        mbarrier.wait(v_filled.index(slot), (turn // STAGES) & 1)
+        adding = warpgroup_mma(
+            weights_before,
+            v_blocks.index(slot).reshape([BLOCK_N, D]),
+            acc,
+            is_async=True,
+        )
+        products, sums = warpgroup_mma_wait(1, deps=(scoring, adding))
+        mbarrier.arrive(k_emptied.index(slot))
+        columns = start + gl.arange(0, BLOCK_N, layout=gl.SliceLayout(0, scores_layout))
+        if CAUSAL:
+            result = gl.where(rm[:, None] >= columns[None, :], products, float("-inf"))
+        else:
+            result = gl.where(columns[None, :] < S, products, float("-inf"))
+        new_best = gl.maximum(best, gl.max(result, axis=1) * scale)
+        weights = gl.exp2(result * scale - new_best[:, None])
+        alpha = gl.exp2(best - new_best)
+        total = total * alpha + gl.sum(weights, axis=1)
+        best = new_best
+        acc = warpgroup_mma_wait(0, deps=(sums,))
+        mbarrier.arrive(v_emptied.index(slot))
+        weights_before = gl.convert_layout(
+            weights.to(o_blocks.dtype), gl.DotOperandLayout(0, layout, 2)
+        )
+        acc *= gl.convert_layout(alpha, gl.SliceLayout(1, layout))[:, None]
+        turn += 1
+    slot = turn % STAGES
+    mbarrier.wait(v_filled.index(slot), (turn // STAGES) & 1)
+    adding = warpgroup_mma(
+        weights_before, v_blocks.index(slot).reshape([BLOCK_N, D]), acc, is_async=True
+    )
+    acc = warpgroup_mma_wait(0, deps=(adding,))
+    _write_block(
+        (acc / gl.convert_layout(total, gl.SliceLayout(1, layout))[:, None]).to(
+            o_blocks.dtype
+        ),
+        o_desc,
+        [head, first + part * (BLOCK_M // CONSUMERS), 0],
+        o_blocks.index(part),
+    )
+    gl.store(
+        lse_ptr + head * stride_lse_h + rm * stride_lse_s,
+        best + gl.log2(total),
+        mask=rm < S,
+    )
+    tma.store_wait(0)
+
+
+def _set_specialised_blocks(args):
+    """Gives each descriptor the block of the config that is to run."""
+    _set_block(args["q_desc"], [1, args["BLOCK_M"] // args["CONSUMERS"], args["D"]])
+    _set_block(args["k_desc"], [1, args["BLOCK_N"], args["D"]])
+    _set_block(args["v_desc"], [1, args["BLOCK_N"], args["D"]])
+    _set_block(args["o_desc"], [1, args["BLOCK_M"] // args["CONSUMERS"], args["D"]])
+
+
+@triton.autotune(
+    configs=[
+        triton.Config(
+            {"BLOCK_M": 128, "BLOCK_N": 64, "CONSUMERS": 2, "STAGES": 2},
+            num_warps=4,
+            pre_hook=_set_specialised_blocks,
+        ),
+        triton.Config(
+            {"BLOCK_M": 64, "BLOCK_N": 64, "CONSUMERS": 1, "STAGES": 2},
+            num_warps=4,
+            pre_hook=_set_specialised_blocks,
+        ),
+        triton.Config(
+            {"BLOCK_M": 128, "BLOCK_N": 128, "CONSUMERS": 2, "STAGES": 2},
+            num_warps=4,
+            pre_hook=_set_specialised_blocks,
+        ),
+    ],
+    key=["S", "D", "CAUSAL"],
+)
+@gluon.jit
+def in_two_loops_specialised_kernel(
+    q_desc,
+    k_desc,
+    v_desc,
+    o_desc,
+    lse_ptr,
+    S,
+    stride_lse_h,
+    stride_lse_s,
+    D: gl.constexpr,
+    CAUSAL: gl.constexpr,
+    BLOCK_M: gl.constexpr,
+    BLOCK_N: gl.constexpr,
+    CONSUMERS: gl.constexpr,
+    STAGES: gl.constexpr,
+):
+    q_blocks = gl.allocate_shared_memory(
+        q_desc.dtype, [CONSUMERS] + q_desc.block_shape, q_desc.layout
+    )
+    k_blocks = gl.allocate_shared_memory(
+        k_desc.dtype, [STAGES] + k_desc.block_shape, k_desc.layout
+    )
+    v_blocks = gl.allocate_shared_memory(
+        v_desc.dtype, [STAGES] + v_desc.block_shape, v_desc.layout
+    )
+    o_blocks = gl.allocate_shared_memory(
+        o_desc.dtype, [CONSUMERS] + o_desc.block_shape, o_desc.layout
+    )
+    q_filled = gl.allocate_shared_memory(
+        gl.int64, [CONSUMERS, 1], mbarrier.MBarrierLayout()
+    )
+    k_filled = gl.allocate_shared_memory(
+        gl.int64, [STAGES, 1], mbarrier.MBarrierLayout()
+    )
+    k_emptied = gl.allocate_shared_memory(
+        gl.int64, [STAGES, 1], mbarrier.MBarrierLayout()
+    )
+    v_filled = gl.allocate_shared_memory(
+        gl.int64, [STAGES, 1], mbarrier.MBarrierLayout()
+    )
+    v_emptied = gl.allocate_shared_memory(
+        gl.int64, [STAGES, 1], mbarrier.MBarrierLayout()
+    )
+    for part in gl.static_range(CONSUMERS):
+        mbarrier.init(q_filled.index(part), count=1)
+    for slot in gl.static_range(STAGES):
+        mbarrier.init(k_filled.index(slot), count=1)
+        mbarrier.init(k_emptied.index(slot), count=CONSUMERS)
+        mbarrier.init(v_filled.index(slot), count=1)
+        mbarrier.init(v_emptied.index(slot), count=CONSUMERS)
+    # The first turn has no weights from a turn before: none of them meets values.
+    layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, D, 16])
+    v_blocks.index(0).reshape([BLOCK_N, D]).store(
+        gl.zeros([BLOCK_N, D], v_blocks.dtype, layout)
+    )
+    fence_async_shared()
+    mbarrier.arrive(v_filled.index(0))
+    if CONSUMERS == 2:
+        gl.warp_specialize(
+            [
+                (
+                    _in_two_loops_multiply,
+                    (
+                        0,
+                        o_desc,
+                        q_blocks,
+                        k_blocks,
+                        v_blocks,
+                        o_blocks,
+                        q_filled,
+                        k_filled,
+                        k_emptied,
+                        v_filled,
+                        v_emptied,
+                        lse_ptr,
+                        S,
+                        stride_lse_h,
+                        stride_lse_s,
+                        D,
+                        CAUSAL,
+                        BLOCK_M,
+                        BLOCK_N,
+                        CONSUMERS,
+                        STAGES,
+                    ),
+                ),
+                (
+                    _in_two_loops_multiply,
+                    (
+                        1,
+                        o_desc,
+                        q_blocks,
+                        k_blocks,
+                        v_blocks,
+                        o_blocks,
+                        q_filled,
+                        k_filled,
+                        k_emptied,
+                        v_filled,
+                        v_emptied,
+                        lse_ptr,
+                        S,
+                        stride_lse_h,
+                        stride_lse_s,
+                        D,
+                        CAUSAL,
+                        BLOCK_M,
+                        BLOCK_N,
+                        CONSUMERS,
+                        STAGES,
+                    ),
+                ),
+                (
+                    _in_two_loops_load,
+                    (
+                        q_desc,
+                        k_desc,
+                        v_desc,
+                        q_blocks,
+                        k_blocks,
+                        v_blocks,
+                        q_filled,
+                        k_filled,
+                        k_emptied,
+                        v_filled,
+                        v_emptied,
+                        S,
+                        CAUSAL,
+                        BLOCK_M,
+                        BLOCK_N,
+                        CONSUMERS,
+                        STAGES,
+                    ),
+                ),
+            ],
+            [4, 1],
+            [240, 24],
+        )
+    else:
+        gl.warp_specialize(
+            [
+                (
+                    _in_two_loops_multiply,
+                    (
+                        0,
+                        o_desc,
+                        q_blocks,
+                        k_blocks,
+                        v_blocks,
+                        o_blocks,
+                        q_filled,
+                        k_filled,
+                        k_emptied,
+                        v_filled,
+                        v_emptied,
+                        lse_ptr,
+                        S,
+                        stride_lse_h,
+                        stride_lse_s,
+                        D,
+                        CAUSAL,
+                        BLOCK_M,
+                        BLOCK_N,
+                        CONSUMERS,
+                        STAGES,
+                    ),
+                ),
+                (
+                    _in_two_loops_load,
+                    (
+                        q_desc,
+                        k_desc,
+                        v_desc,
+                        q_blocks,
+                        k_blocks,
+                        v_blocks,
+                        q_filled,
+                        k_filled,
+                        k_emptied,
+                        v_filled,
+                        v_emptied,
+                        S,
+                        CAUSAL,
+                        BLOCK_M,
+                        BLOCK_N,
+                        CONSUMERS,
+                        STAGES,
+                    ),
+                ),
+            ],
+            [1],
+            [24],
+        )
+
+
+def in_two_loops(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    CAUSAL: bool = False,
+    *,
+    o: torch.Tensor | None = None,
+    lse: torch.Tensor | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Launches in_two_loops_kernel.
+
+    Args:
+        q: [H, S, D] float16 or bfloat16.
+        k: [H, S, D] float16 or bfloat16.
+        v: [H, S, D] float16 or bfloat16.
+        CAUSAL: a bool that the kernel is compiled for.
+        o: where to write [H, S, D] float16 or bfloat16; allocated if None.
+        lse: where to write [H, S] float32; allocated if None.
+
+    Raises:
+        ValueError: a shape, stride, device or size that the kernel cannot take.
+        TypeError: a dtype that the kernel cannot take.
+    """
+    _check_type("in_two_loops: CAUSAL", CAUSAL, bool)
+    _check_tensor("in_two_loops: q", q)
+    _check_tensor("in_two_loops: k", k)
+    _check_tensor("in_two_loops: v", v)
+    if q.ndim != 3:
+        raise ValueError(
+            f"in_two_loops: q must have shape [H, S, D], got {list(q.shape)}"
+        )
+    H, S, D = q.shape
+    if q.dtype not in (torch.float16, torch.bfloat16):
+        raise TypeError(
+            f"in_two_loops: q must be torch.float16 or torch.bfloat16, got {q.dtype}"
+        )
+    if k.shape != (H, S, D):
+        raise ValueError(
+            f"in_two_loops: k must have shape [H={H}, S={S}, "
+            f"D={D}], got {list(k.shape)}"
+        )
+    if k.dtype != q.dtype:
+        raise TypeError(f"in_two_loops: k must be {q.dtype} as q is, got {k.dtype}")
+    if v.shape != (H, S, D):
+        raise ValueError(
+            f"in_two_loops: v must have shape [H={H}, S={S}, "
+            f"D={D}], got {list(v.shape)}"
+        )
+    if v.dtype != q.dtype:
+        raise TypeError(f"in_two_loops: v must be {q.dtype} as q is, got {v.dtype}")
+    if _records_gradient("in_two_loops", q, k, v, o, lse):
+        return _without_gradient(in_two_loops, (q, k, v, CAUSAL), given=(o, lse))
+    device = q.device
+    if k.device != device:
+        raise ValueError(f"in_two_loops: k must be on {device} as q is, got {k.device}")
+    if v.device != device:
+        raise ValueError(f"in_two_loops: v must be on {device} as q is, got {v.device}")
+    if q.is_cuda:
+        if device.index != torch.cuda.current_device():
+            with torch.cuda.device(device):
+                return in_two_loops(q, k, v, CAUSAL, o=o, lse=lse)
+    elif not (q.is_cpu and _INTERPRETED):
+        raise ValueError(
+            f"in_two_loops: q must be on a GPU, got {device}; the CPU "
+            "needs TRITON_INTERPRET=1, set before triton is imported"
+        )
+
+    if o is None:
+        o = q.new_empty((H, S, D))
+    else:
+        _check_out(
+            "in_two_loops: o", o, (H, S, D), q.dtype, device, {"q": q, "k": k, "v": v}
+        )
+    if lse is None:
+        lse = q.new_empty((H, S), dtype=torch.float32)
+    else:
+        _check_out(
+            "in_two_loops: lse",
+            lse,
+            (H, S),
+            torch.float32,
+            device,
+            {"q": q, "k": k, "v": v, "o": o},
+        )
+    if H * S * D == 0 and H * S == 0:
+        return o, lse
+
+    stride_qh, stride_qs, stride_qd = q.stride()
+    stride_kh, stride_ks, stride_kd = k.stride()
+    stride_vh, stride_vs, stride_vd = v.stride()
+    stride_oh, stride_os, stride_od = o.stride()
+    stride_lse_h, stride_lse_s = lse.stride()
+    if (H - 1) * stride_qh + (S - 1) * stride_qs + (D - 1) * stride_qd >= _INT32_REACH:
+        raise _beyond_int32("in_two_loops: q")
+    if (H - 1) * stride_kh + (S - 1) * stride_ks + (D - 1) * stride_kd >= _INT32_REACH:
+        raise _beyond_int32("in_two_loops: k")
+    if (H - 1) * stride_vh + (S - 1) * stride_vs + (D - 1) * stride_vd >= _INT32_REACH:
+        raise _beyond_int32("in_two_loops: v")
+    if (H - 1) * stride_oh + (S - 1) * stride_os + (D - 1) * stride_od >= _INT32_REACH:
+        raise _beyond_int32("in_two_loops: o")
+    if (H - 1) * stride_lse_h + (S - 1) * stride_lse_s >= _INT32_REACH:
+        raise _beyond_int32("in_two_loops: lse")
+    if D < 16 or (D & (D - 1)) != 0:
+        raise ValueError(f"in_two_loops: D must be a power of two from 16 up, got {D}")
+    if _INTERPRETED:
+        _check_bfloat16("in_two_loops", q.dtype)
+    if _is_specialised(q, k, v, o) and D in (64, 128):
+
+        def _programs(meta):
+            return triton.cdiv(S, meta["BLOCK_M"]), H
+
+        in_two_loops_specialised_kernel[_programs](
+            _described(q),
+            _described(k),
+            _described(v),
+            _described(o),
+            lse,
+            S,
+            stride_lse_h,
+            stride_lse_s,
+            D=D,
+            CAUSAL=CAUSAL,
+        )
+        return o, lse
+
+    def grid(meta):
+        return triton.cdiv(S, meta["BLOCK_M"]), H
+
+    _launch(
+        in_two_loops_kernel,
+        grid,
+        (q, k, v, o, lse),
+        (
+            S,
+            stride_qh,
+            stride_qs,
+            stride_qd,
+            stride_kh,
+            stride_ks,
+            stride_kd,
+            stride_vh,
+            stride_vs,
+            stride_vd,
+            stride_oh,
+            stride_os,
+            stride_od,
+            stride_lse_h,
+            stride_lse_s,
+        ),
+        device,
+        q.dtype,
+        H,
+        D=D,
+        CAUSAL=CAUSAL,
+    )
+    return o, lse
+
+
+def get_inputs(H=256, S=256, *, D=256):
+    """Fresh arguments for in_two_loops, of a typical size."""
+    device = "cpu" if _INTERPRETED else "cuda"
+    return [
+        torch.randn((H, S, D), device=device, dtype=torch.float16),
+        torch.randn((H, S, D), device=device, dtype=torch.float16),
+        torch.randn((H, S, D), device=device, dtype=torch.float16),
+        False,
+    ]
+
+
+def _launch(kernel, grid, tensors, numbers, /, *others, **options):
+    """Launches kernel[grid](*tensors, *numbers, **options).
+
+    The binary and the grid are remembered by all that Triton chooses them by,
+    which is faster than its choosing. others are the device, dtypes, and sizes
+    that only the grid depends on.
+    """
+    if _INTERPRETED or torch.compiler.is_compiling():
+        kernel[grid](*tensors, *numbers, **options)
+        return None
+    key = id(kernel), *others, *_launch_key(tensors, numbers, options)
+    found = _LAUNCHES.get(key)
+    if found:
+        binary, place, constants = found
+        binary[place](*tensors, *numbers, *constants)
+        return found
+    chosen = {}
+
+    def chosen_grid(meta):
+        chosen.update(meta)
+        return grid(meta) if callable(grid) else grid
+
+    binary = kernel[chosen_grid](*tensors, *numbers, **options)
+    constants = tuple(chosen.values())[len(tensors) + len(numbers) :]
+    found = binary, (*chosen_grid(chosen), 1, 1)[:3], constants
+    if len(_LAUNCHES) >= 4096:
+        _LAUNCHES.clear()
+    _LAUNCHES[key] = found
+    return found
+
+
+def _launch_key(tensors, numbers, options):
+    """What Triton compiles for, given dtypes: equal keys are launches of one binary."""
+    places = [x if x is None else x.data_ptr() % 16 for x in tensors]
+    return *places, *numbers, *options.values()
+
+
+def _records_gradient(label, *tensors):
+    """Whether PyTorch would record a gradient of one of these."""
+    if torch.autograd.forward_ad._current_level >= 0:
+        _refuse_tangents(label, tensors)
+    if torch.is_grad_enabled():
+        for tensor in tensors:
+            if isinstance(tensor, torch.Tensor) and tensor.requires_grad:
+                return True
+    return False
+
+
+def _refuse_tangents(label, tensors):
+    """Refuses tensors with a tangent, which a kernel would drop."""
+    for tensor in tensors:
+        if not isinstance(tensor, torch.Tensor):
+            continue
+        if torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None:
+            raise NotImplementedError(f"{label} has no forward-mode gradient")
+
+
+def _without_gradient(kernel, inputs, updated=(), given=(), **options):
+    """Calls the kernel; a backward through its results is an error."""
+    if any(isinstance(tensor, torch.Tensor) for tensor in given):
+        _refuse_gradient(kernel.__name__, *inputs, *given)
+    for tensor in updated:
+        if tensor is not None and tensor.is_leaf and tensor.requires_grad:
+            raise RuntimeError(
+                f"{kernel.__name__}: a leaf that requires grad is updated in place; "
+                "call it under torch.no_grad()"
+            )
+    return _WithoutGradient.apply(kernel, updated, options, *inputs)
+
+
+class _WithoutGradient(torch.autograd.Function):
+    """A kernel whose gradient nobody has written."""
+
+    @staticmethod
+    def forward(kernel, updated, options, *inputs):
+        return kernel(*inputs, **options)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        kernel, updated, *_ = inputs
+        ctx.name = kernel.__name__
+        ctx.mark_dirty(*(tensor for tensor in updated if tensor is not None))
+
+    @staticmethod
+    def backward(ctx, *_):
+        raise RuntimeError(
+            f"{ctx.name} has no backward; call it under torch.no_grad(), or inside a "
+            "torch.autograd.Function that has one"
+        )
+
+
+def _refuse_gradient(label, *tensors):
+    """Refuses to write where PyTorch would record a gradient."""
+    wanted = [x.requires_grad for x in tensors if isinstance(x, torch.Tensor)]
+    if torch.is_grad_enabled() and any(wanted):
+        raise RuntimeError(
+            f"{label}: a result that is written to a given tensor has no gradient; "
+            "give none, or call it under torch.no_grad()"
+        )
+
+
+def _check_tensor(label, tensor):
+    """Refuses what does not lie in memory as its shape and strides say."""
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"{label} must be a tensor, got {tensor!r:.80}")
+    if type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
+        kind = type(tensor).__name__
+        raise TypeError(f"{label} must be a plain tensor, got one of type {kind}")
+    if tensor.is_nested or tensor.layout != torch.strided:
+        kind = "a nested one" if tensor.is_nested else tensor.layout
+        raise TypeError(f"{label} must be a dense tensor, got {kind}")
+    if not torch.compiler.is_dynamo_compiling() and tensor.is_neg():
+        raise ValueError(f"{label} is a lazily negated view; call .resolve_neg() first")
+
+
+def _check_type(label, value, *types):
+    """Refuses a value of another type; True and False are no integers here."""
+    if type(value) not in types:
+        kind = types[0].__name__
+        raise TypeError(f"{label} must be of type {kind}, got {value!r:.80}")
+
+
+def _check_bfloat16(label, *dtypes):
+    """Refuses bfloat16 where Triton's interpreter would compute with its bits."""
+    from triton.runtime.interpreter import InterpreterBuilder
+
+    is_right = hasattr(InterpreterBuilder, "has_bfloat16")
+    if torch.bfloat16 in dtypes and triton.knobs.runtime.interpret and not is_right:
+        raise NotImplementedError(
+            f"{label}: Triton's interpreter computes bfloat16 wrongly; "
+            "use another dtype, a GPU, or TileScript's runner, which corrects it"
+        )
+
+
+def _beyond_int32(label):
+    """The error for a tensor whose offsets do not fit int32."""
+    return ValueError(
+        f"{label} spans more elements than int32 offsets reach; "
+        "build the kernel with { offsets: tl.int64 } for it"
+    )
+
+
+def _check_out(label, out, shape, dtype, device, others):
+    """The tensor that a result is to be written to, if it can be."""
+    _check_tensor(label, out)
+    if out.shape != shape:
+        raise ValueError(
+            f"{label} must have shape {list(shape)}, got {list(out.shape)}"
+        )
+    if out.dtype != dtype:
+        raise TypeError(f"{label} must be {dtype}, got {out.dtype}")
+    if out.device != device:
+        raise ValueError(f"{label} must be on {device}, got {out.device}")
+    _check_memory(label, out, others)
+    return out
+
+
+def _check_memory(label, written, others):
+    """Refuses to write what overlaps itself or another tensor; tells autograd of it."""
+    start = written.data_ptr()
+    if written.is_contiguous():
+        end = start + written.nbytes
+    elif _nest(_axes(written.stride(), written.shape)):
+        end = _end(written)
+    else:
+        raise ValueError(
+            f"{label} has elements that share memory, with shape {list(written.shape)} "
+            f"and strides {list(written.stride())}; give a tensor of its own"
+        )
+    for name, other in others.items():
+        if other is None or other.data_ptr() >= end or _end(other) <= start:
+            continue
+        if _overlaps(written, other, other.data_ptr() - start):
+            raise ValueError(
+                f"{label} shares memory with {name}; give a tensor of its own"
+            )
+    torch.autograd.graph.increment_version(written)
+
+
+def _overlaps(x, y, distance):
+    """Whether x and y, distance bytes apart, may have elements in common."""
+    if x.numel() == 0 or y.numel() == 0:
+        return False
+    axes = _axes(x.stride(), x.shape, y.shape)
+    steps, rest = divmod(distance, x.element_size())
+    alike = x.stride() == y.stride() and x.element_size() == y.element_size()
+    return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
+
+
+def _end(x):
+    """The address of the byte after the last of x."""
+    if x.is_contiguous():
+        return x.data_ptr() + x.nbytes
+    last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
+    return x.data_ptr() + (last + 1) * x.element_size()
+
+
+def _axes(strides, *shapes):
+    """Axes longer than 1, each as (stride, *lengths), in falling order."""
+    axes = zip(strides, *shapes)
+    return sorted((axis for axis in axes if max(axis[1:]) > 1), reverse=True)
+
+
+def _nest(axes):
+    """Whether each stride steps over all that the axes inside it reach."""
+    reach = 0
+    for stride, *lengths in reversed(axes):
+        if stride <= reach:
+            return False
+        reach += stride * (max(lengths) - 1)
+    return True
+
+
+def _reaches(distance, axes):
+    """Whether elements of two equally strided tensors lie this far apart."""
+    if not axes:
+        return distance == 0
+    (stride, before, after), *inner = axes
+    steps = (-distance // stride, -distance // stride + 1)
+    return any(
+        -before < step < after and _reaches(distance + step * stride, inner)
+        for step in steps
+    )
+
+
+def _is_specialised(*tensors):
+    """Whether the GPU and the layouts of the tensors suit the warp-specialised
+    kernel.
+    """
+    if _INTERPRETED or torch.compiler.is_compiling() or torch.version.hip:
+        return False
+    if torch.cuda.get_device_capability() != (9, 0):
+        return False
+    return all(
+        x.stride(-1) == 1
+        and all(step * x.element_size() % 16 == 0 for step in x.stride()[:-1])
+        and all(0 < step * x.element_size() < 2**40 for step in x.stride()[:-1])
+        and x.data_ptr() % 16 == 0
+        and x.numel() > 0
+        for x in tensors
+    )
+
+
+def _described(tensor):
+    """A descriptor of the tensor, whose block the config sets."""
+    size = tensor.element_size()
+    layout = gl.NVMMASharedLayout(0, 8 * size, rank=tensor.ndim)
+    block = [1] * (tensor.ndim - 1) + [16 // size]
+    return _GluonDescriptor.from_tensor(tensor, block, layout)
+
+
+def _set_block(desc, block):
+    """Gives a descriptor the block of the config that is to run."""
+    dtype = getattr(gl, str(desc.base.dtype).removeprefix("torch."))
+    desc.block_shape = block
+    desc.layout = gl.NVMMASharedLayout.get_default_for(block, dtype)
+
+
+kernel_fn = in_two_loops

@@ -53,19 +53,29 @@ it.each(chosen)("should import $name with the same IR", async (construct) => {
   texts[`${construct.name}.ts`] = outcome.text!;
 });
 
-it("should write what the TypeScript compiler takes", () => {
+// The compiler takes as long as several imports.
+const further = drawn("checks of what is imported", ["compiler", "helpers"], {
+  key: (each) => each,
+  sources: () => ["tests/triton/import/constructs.test.ts", "src/import/helper-types.ts"],
+  least: 0,
+});
+
+it.runIf(further.includes("compiler"))("should write what the TypeScript compiler takes", () => {
   expect(Object.keys(texts).length).toBeGreaterThan(0);
   expect(complaints("imported", texts)).toEqual([]);
 });
 
-it("should give the parameters of helper functions the types that calls give them", async () => {
-  const of = async (name: string): Promise<string> =>
-    (await imported(constructs.find((each) => each.name === name)!)).text!;
-  expect(await of("helpers")).toMatch(
-    /const chosen = tl\.fn\(\(a: TileOf<typeof tl\.float32, \["BLOCK"\]>, n: ScalarOf<typeof tl\.float32>\) => \{/,
-  );
-  expect(await of("helpers_of_several_types")).toContain("const moved = tl.fn((at: any, by: any): any => {");
-});
+it.runIf(further.includes("helpers"))(
+  "should give the parameters of helper functions the types that calls give them",
+  async () => {
+    const of = async (name: string): Promise<string> =>
+      (await imported(constructs.find((each) => each.name === name)!)).text!;
+    expect(await of("helpers")).toMatch(
+      /const chosen = tl\.fn\(\(a: TileOf<typeof tl\.float32, \["BLOCK"\]>, n: ScalarOf<typeof tl\.float32>\) => \{/,
+    );
+    expect(await of("helpers_of_several_types")).toContain("const moved = tl.fn((at: any, by: any): any => {");
+  },
+);
 
 it("should assert what a chain without an else leaves open, since its last arm stands for it", async () => {
   const { text } = await imported(constructs.find(({ name }) => name === "a_chain_without_else")!);

@@ -86,6 +86,16 @@ def other_masks(x_ptr, y_ptr, count, BLOCK: tl.constexpr):
 # 0 of 2
 # x_ptr:*fp32,y_ptr:*fp32,count:i32,BLOCK=32
 @triton.jit
+def shifted_masks(x_ptr, y_ptr, count, BLOCK: tl.constexpr):
+    first = tl.program_id(0) * BLOCK
+    at = first + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at, mask=at + 1 < count, other=0.0)
+    tl.store(y_ptr + at, x, mask=tl.arange(0, BLOCK) < count)
+
+
+# 0 of 2
+# x_ptr:*fp32,y_ptr:*fp32,count:i32,BLOCK=32
+@triton.jit
 def moving(x_ptr, y_ptr, count, BLOCK: tl.constexpr):
     at = tl.arange(0, BLOCK)
     for start in range(0, count, BLOCK):

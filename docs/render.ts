@@ -21,6 +21,7 @@ import { installParts } from "./install-tables.js";
 import { galleryTable } from "./gallery-table.js";
 import { languagePage } from "./language.js";
 import { launchTable } from "./launch-table.js";
+import { tuningTable } from "./tuning-table.js";
 import { proofTable } from "./proof-table.js";
 import { siteTable } from "./site-table.js";
 import { speedTable } from "./speed-table.js";
@@ -88,6 +89,7 @@ async function parts(): Promise<MarkedParts> {
     folders: folderTable(),
     gallery: galleryTable(),
     launch: launchTable(),
+    tuning: tuningTable(),
     compile: fence("ts", between(read("src/pipeline/compile-kernel.ts"), /^export function compile/, /^}/)),
     ...(await commandParts()),
     ...testingParts(),

@@ -347,12 +347,24 @@ export interface EmitOptions {
 export type Specialise = "auto" | "never" | "always";
 export const SPECIALISE: readonly Specialise[] = ["auto", "never", "always"];
 
+/**
+ * What a constexpr of configs is to a kernel's tiles: the `rows`, `columns` or `inner` dimension of a product of matrices;
+ * the `length` of an axis of other tiles; or, without sizing any, the `order` in which programs take their tiles.
+ */
+export type TileRole = "rows" | "columns" | "inner" | "length" | "order";
+
 /** The parts of an autotuned kernel that tuning uses. */
 export interface Tunable {
   /** Whether the author gives lists of configs by GPU. */
   readonly byGpu?: true;
   /** The space that the author declared; without one there is nothing to search. */
   readonly space?: Space;
+  /** What constexprs that configs choose are to the kernel's tiles, as far as its body shows it. */
+  readonly roles: Readonly<Record<string, TileRole>>;
+  /** Whether a loop multiplies what it loads, so that Triton keeps several of its turns in flight. */
+  readonly pipelined: boolean;
+  /** What a launch in a config moves and multiplies. */
+  traffic(config: Config, at: Case): Traffic;
   /** Why Triton would refuse a config whatever the sizes, or undefined. */
   unfit(config: Config): string | undefined;
   /**
@@ -405,6 +417,19 @@ export interface Work {
   readonly lanes: number;
   /** The turns of a loop follow from data: it counts as many as the longest size. */
   readonly guessed?: true;
+}
+
+/** The same with what bounds a launch's time on a GPU. */
+export interface Traffic extends Work {
+  /** The number of programs. */
+  readonly programs: number;
+  /** Bytes that accesses move, each time that they are made; masked lanes count. */
+  readonly bytes: number;
+  /** Multiplications inside products of matrices. */
+  readonly products: number;
+  /** Elements of the largest tile that is loaded or stored, and of the largest that products of matrices are added to. */
+  readonly widest: number;
+  readonly sums: number;
 }
 
 export interface CompiledKernel {

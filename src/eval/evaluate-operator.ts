@@ -38,7 +38,7 @@ import { refusal } from "./refusal.js";
 import { NotEvaluated } from "../torch/not-evaluated.js";
 import { evaluateReference } from "../torch/evaluate-torch.js";
 import { UnknownAddress } from "./tensor.js";
-import { bothWorks, workOf } from "./work.js";
+import { workOf } from "./work.js";
 
 /** A number, a flag or a choice. */
 type Scalar = number | boolean | string;
@@ -57,7 +57,12 @@ export function operatorRefusal(operator: OperatorIR, at: Case): string | undefi
 /** The work of the launches whose arguments the case decides. */
 export function operatorWork(operator: OperatorIR, at: Case): Work {
   const works = launchesKnown(operator, at).map(([kernel, launched]) => workOf(kernel, launched));
-  return works.reduce(bothWorks, { ops: 0, lanes: 0 });
+  const guessed = works.some((work) => work.guessed) && ({ guessed: true } as const);
+  return works.reduce<Work>((all, { ops, lanes }) => ({ ...all, ops: all.ops + ops, lanes: all.lanes + lanes }), {
+    ops: 0,
+    lanes: 0,
+    ...guessed,
+  });
 }
 
 /** Each launch whose arguments the case decides, as a case of its kernel. */

@@ -2,7 +2,7 @@
  * What a case costs, estimated before it runs: every program of the grid, with its blocks and the iterations of its
  * loops. The program at the start of the grid and the one at its end stand for all of them.
  */
-import type { Case, Work } from "../contract/compiled.js";
+import type { Case, Traffic } from "../contract/compiled.js";
 import {
   type Argument,
   type Block,
@@ -17,19 +17,20 @@ import {
   type WhileStatement,
 } from "../ir/nodes.js";
 import { assignedIn, handedOver } from "../ir/walk.js";
+import { dtypeTable } from "../types/dtype.js";
 import type { Constant } from "../values/runtime-values.js";
 import { Bindings } from "./bindings.js";
 import { launchOf } from "./case-launch.js";
 
 /** The work of one case of a kernel. */
-export function workOf(ir: KernelIR, at: Case): Work {
+export function workOf(ir: KernelIR, at: Case): Traffic {
   const bindings = new Bindings(ir, launchOf(ir, at));
   const grid = bindings.host(ir.grid).map(Number);
   const programs = product(grid);
   // A causal loop is shortest at one end of the grid; at which one, the kernel decides.
   const [first, last] = [grid.map(() => 0), grid].map((place) => new Program(ir, bindings, grid, place).cost());
   const [a, b] = [first!, last!];
-  return times({ ops: Math.max(a.ops, b.ops), lanes: Math.max(a.lanes, b.lanes), ...guess(a, b) }, programs);
+  return { ...times(greater(a, b), programs), programs };
 }
 
 const product = (sizes: readonly number[]): number => sizes.reduce((total, size) => total * size, 1);
@@ -55,17 +56,17 @@ class Program {
         this.#known.set(param.value, bindings.constant(param.value));
   }
 
-  cost(): Work {
+  cost(): Traffic {
     return this.#block(this.ir.body);
   }
 
-  #block({ statements }: Block): Work {
-    let total: Work = NOTHING;
+  #block({ statements }: Block): Traffic {
+    let total: Traffic = NOTHING;
     for (const statement of statements) total = bothWorks(total, this.#statement(statement));
     return total;
   }
 
-  #statement(statement: Statement): Work {
+  #statement(statement: Statement): Traffic {
     switch (statement.kind) {
       case "op":
         return this.#op(statement);
@@ -88,7 +89,7 @@ class Program {
           return bothWorks(ONE, this.#block(condition ? statement.then : statement.otherwise));
         const [yes, no] = [this.#block(statement.then), this.#block(statement.otherwise)];
         this.#forget(statement.then, statement.otherwise);
-        return { ops: 1 + Math.max(yes.ops, no.ops), lanes: Math.max(yes.lanes, no.lanes), ...guess(yes, no) };
+        return bothWorks(ONE, greater(yes, no));
       }
       case "exit":
         return NOTHING;
@@ -98,8 +99,8 @@ class Program {
   }
 
   /** The turns that it takes, if its condition follows from what is known; else as many as the longest size. */
-  #while({ condition, body }: WhileStatement): Work {
-    let total: Work = NOTHING;
+  #while({ condition, body }: WhileStatement): Traffic {
+    let total: Traffic = NOTHING;
     while (this.#turns++ < MOST_TURNS) {
       total = bothWorks(total, this.#block(condition));
       const goesOn = condition.yields[0] && this.#constant(condition.yields[0]);
@@ -118,7 +119,7 @@ class Program {
   }
 
   /** The iteration in the middle stands for all of them, also where the bounds of an inner loop depend on the index. */
-  #for({ index, start, end, step, unrolled, body }: ForStatement): Work {
+  #for({ index, start, end, step, unrolled, body }: ForStatement): Traffic {
     const [from, to, by] = [start, end, step].map((bound) => this.#number(bound));
     const stride = Math.abs(by ?? 1) || 1;
     const isKnown = from !== undefined && to !== undefined;
@@ -126,7 +127,7 @@ class Program {
     if (trips === 0 || (isKnown && (to - from) * (by ?? 1) < 0)) return ONE;
     const middle = isKnown ? from + (by ?? 1) * Math.floor((trips - 1) / 2) : undefined;
     this.#known.set(index, middle);
-    const once = (): Work => {
+    const once = (): Traffic => {
       const all = times(bothWorks(ONE, this.#block(body)), trips);
       if (trips > 1) this.#forget(body);
       return isKnown ? all : { ...all, guessed: true };
@@ -135,7 +136,7 @@ class Program {
     return this.bindings.within(index.type.text, middle, once);
   }
 
-  #op(statement: OpStatement): Work {
+  #op(statement: OpStatement): Traffic {
     const { op, operands, results } = statement;
     const callee = operands[0];
     if (isFunction(callee)) {
@@ -143,10 +144,28 @@ class Program {
       const inside = handedOver(statement).length > 0 ? this.#block(callee.function.body) : NOTHING;
       const { yields } = callee.function.body;
       results.forEach((result, i) => this.#known.set(result, yields[i] && this.#constant(yields[i])));
-      return bothWorks(inside, { ops: 1, lanes: this.#lanes(statement) });
+      return bothWorks(inside, { ...ONE, lanes: this.#lanes(statement) });
     }
     if (results[0]) this.#known.set(results[0], this.#computed(statement));
-    return { ops: op.spelling.form === "call" || op.evaluate ? 1 : 0, lanes: this.#lanes(statement) };
+    const ops = op.spelling.form === "call" || op.evaluate ? 1 : 0;
+    return { ...NOTHING, ops, lanes: this.#lanes(statement), ...this.#moved(statement), ...this.#products(statement) };
+  }
+
+  /** What an access moves: the tile that it loads, or that it stores. */
+  #moved({ op, operands, results }: OpStatement): Partial<Traffic> {
+    if (op.effect !== "read" && op.effect !== "write" && op.effect !== "atomic") return {};
+    const tile = results[0] ?? operands.find((each) => isValue(each) && each.type.kind === "tile");
+    if (!tile || !isValue(tile) || tile.type.kind !== "tile") return {};
+    const widest = product(this.#shape(tile));
+    const bits = dtypeTable[this.bindings.dtype(tile.type.dtype)].bits;
+    return { bytes: (widest * Math.max(8, bits)) / 8, widest };
+  }
+
+  #products({ op, operands, results }: OpStatement): Partial<Traffic> {
+    if (!op.facts.contracts || !results[0]) return {};
+    const sums = product(this.#shape(results[0]));
+    const [first] = operands.filter(isValue);
+    return { products: sums * ((first && this.#shape(first).at(-1)) ?? 1), sums };
   }
 
   #computed({ op, operands }: OpStatement): Constant | undefined {
@@ -188,13 +207,33 @@ const MOST_TURNS = 1000;
 /** A multiplication inside a product of matrices costs this much less than an op on a lane. */
 const PRODUCTS_A_LANE = 4;
 
-const NOTHING: Work = { ops: 0, lanes: 0 };
-const ONE: Work = { ops: 1, lanes: 0 };
+const NOTHING: Traffic = { ops: 0, lanes: 0, programs: 0, bytes: 0, products: 0, widest: 0, sums: 0 };
+const ONE: Traffic = { ...NOTHING, ops: 1 };
 
-const guess = (...of: readonly Work[]) => (of.some(({ guessed }) => guessed) ? ({ guessed: true } as const) : {});
+const guess = (...of: readonly Traffic[]) => (of.some(({ guessed }) => guessed) ? ({ guessed: true } as const) : {});
+
 /** The work of two parts, one after the other. */
-export const bothWorks = (a: Work, b: Work): Work => ({ ops: a.ops + b.ops, lanes: a.lanes + b.lanes, ...guess(a, b) });
-const times = (of: Work, count: number): Work => ({ ops: of.ops * count, lanes: of.lanes * count, ...guess(of) });
+const bothWorks = (a: Traffic, b: Traffic): Traffic => joined(a, b, (x, y) => x + y);
+/** The work of one of two parts, whichever does more of each. */
+const greater = (a: Traffic, b: Traffic): Traffic => joined(a, b, Math.max);
+
+function joined(a: Traffic, b: Traffic, join: (x: number, y: number) => number): Traffic {
+  return {
+    ops: join(a.ops, b.ops),
+    lanes: join(a.lanes, b.lanes),
+    programs: join(a.programs, b.programs),
+    bytes: join(a.bytes, b.bytes),
+    products: join(a.products, b.products),
+    widest: Math.max(a.widest, b.widest),
+    sums: Math.max(a.sums, b.sums),
+    ...guess(a, b),
+  };
+}
+
+function times(of: Traffic, count: number): Traffic {
+  const { ops, lanes, bytes, products } = of;
+  return { ...of, ops: ops * count, lanes: lanes * count, bytes: bytes * count, products: products * count };
+}
 
 /** Integer constexprs, which bound loops as sizes do. */
 function dimsOf({ constexprs }: Bindings): readonly number[] {

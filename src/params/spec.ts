@@ -72,9 +72,8 @@ export interface Autotune<P, Derived extends string = never, Heuristic extends s
     Heuristic
   >[];
   /**
-   * What to choose from: values of the constexprs, and launch options. A list for all GPUs, or a list for each: `{ cuda:
-   * { 90: […], 80: […] }, hip: { gfx942: […] }, default: […] }`. A GPU of NVIDIA's takes the list of the newest compute
-   * capability that it has, one of AMD's that of its architecture, and any other GPU and Triton's interpreter `default`.
+   * What to choose from: values of the constexprs, and launch options; or such lists by GPU, `{ cuda: { 90: […] }, hip: {
+   * gfx942: […] }, default: […] }`, where 90 is sm_90 and later.
    */
   readonly configs: readonly Config<P, Heuristic>[] | ConfigsByGpu<Config<P, Heuristic>>;
   /** Tensors that the kernel adds to; the autotuner zeroes them before each trial. */

@@ -1,4 +1,5 @@
 /** The parts of a compiled kernel that only measuring and tuning use. */
+import { isPipelined, tileRoles } from "../analysis/tile-roles.js";
 import { checkConfigs } from "../check/configs.js";
 import { checkLimits } from "../check/tile-limits.js";
 import type { Case, CompiledKernel, Config, FoundConfigs } from "../contract/compiled.js";
@@ -6,6 +7,7 @@ import { fail } from "../diagnostics/diagnostic.js";
 import { configsInSource } from "../diagnostics/catalogue/config-codes.js";
 import { specValue } from "../diagnostics/catalogue/definition-codes.js";
 import { sizesOf } from "../eval/case-launch.js";
+import { workOf } from "../eval/work.js";
 import type { KernelIR } from "../ir/nodes.js";
 import type { SourceIndex } from "../ir/source.js";
 
@@ -26,6 +28,9 @@ export function measuringOf(
       tuning: {
         ...(tuning.byGpu && { byGpu: true as const }),
         ...(tuning.space && { space: tuning.space }),
+        roles: tileRoles(ir),
+        pipelined: isPipelined(ir),
+        traffic: (config: Config, given: Case) => workOf(withConfigs(ir, [config]), { ...given, config: 0 }),
         unfit: (config: Config) => {
           const alone = withConfigs(ir, [config]);
           return [...checkConfigs(alone), ...checkLimits(alone)][0]?.message;

@@ -1,6 +1,6 @@
 import { Option } from "commander";
 import pc from "picocolors";
-import type { Case, CompiledKernel, FoundConfigs } from "../../contract/compiled.js";
+import type { Case, CompiledKernel, Config, FoundConfigs } from "../../contract/compiled.js";
 import { aheadText } from "../compile/ahead.js";
 import { compileForTargets } from "../compile/compile-targets.js";
 import { closeDevice, type PythonDevice } from "../devices/devices.js";
@@ -11,28 +11,30 @@ import type { Selection } from "../cases/selection.js";
 import { measuredCases } from "../cases/measured-cases.js";
 import { measuring, measuringOptions, options, deviceOf, type MeasuringOptions } from "../invocation/options.js";
 import { exitCodes, UsageError } from "../system/problems.js";
-import { problemsOf } from "../report/report-compile.js";
+import { problemsOf } from "../compile/compile-problems.js";
 import { appendRecords, checkRecords, contextOf, moduleHash } from "../report/records.js";
 import { type Facts, type Found, tunedCases, tuneJson, tuneText } from "../report/report-tune.js";
 import { rewriteConfigs } from "../invocation/rewrite.js";
 import { printJson, progress, type Streams } from "../system/streams.js";
 import { parseTargets, type Target } from "../system/gpu-targets.js";
 import {
-  bestOf,
   candidatesOf,
-  parseBudget,
+  checkTunable,
+  type Pruned,
   pruneByRules,
   refusedEverywhere,
-  search,
-  winners,
-  type Budget,
-  type Pruned,
-} from "../measure/tuner.js";
+  spaceOf,
+} from "../measure/candidates.js";
+import { limitsOf } from "../measure/peaks.js";
+import { roundsBudget, searchInRounds } from "../measure/rounds.js";
+import { shortlist, type Shortlisted, tryingOrder } from "../measure/shortlist.js";
+import { bestOf, parseBudget, search, winners, type Budget } from "../measure/tuner.js";
 import { chosenFrom, ownConfigs, withFound } from "../measure/own-configs.js";
 import type { KernelCommand, Runnable } from "../invocation/command.js";
 
 interface TuneOptions extends MeasuringOptions {
-  readonly budget: Budget;
+  readonly budget?: Budget;
+  readonly space?: readonly string[];
   readonly dryRun?: true;
   readonly targets?: readonly Target[];
   readonly write?: true;
@@ -41,15 +43,17 @@ interface TuneOptions extends MeasuringOptions {
 
 export const tune: KernelCommand<TuneOptions> = {
   name: "tune",
-  description: "search the declared space for faster configs; each is verified and measured on a GPU",
+  description: "search for faster configs; each is verified and measured on a GPU",
   options: [
     ...measuringOptions,
-    new Option("--budget <amount>", "when to stop: after a time (60s, 5m) or a number of configs")
-      .argParser(parseBudget)
-      .default(parseBudget("2m"), "2m"),
+    new Option(
+      "--budget <amount>",
+      "when to stop: after a time (60s, 5m), a number of configs, or all of them (all); by default 2m for a declared space, else 60 configs and 60s for each case",
+    ).argParser(parseBudget),
     new Option("--targets <list>", "first drop configs that do not compile for these GPUs, such as cuda:90").argParser(
       parseTargets,
     ),
+    new Option("--space <values...>", "what to try in place of the spec's space, such as BLOCK=64,128 numWarps=4,8"),
     new Option("--dry-run", "only list the configs that would be tried; needs no GPU"),
     new Option("--write", "write the configs found into the kernel's file"),
     options.results,
@@ -67,45 +71,46 @@ export const tune: KernelCommand<TuneOptions> = {
       throw new UsageError(
         `tune works on one kernel at a time; choose it with --kernel ${kernels.map(({ name }) => name).join(", ")}`,
       );
-    const byRules = await planOf(runnable, given, streams);
+    const prepared = await prepare(runnable, given, streams);
     if (given.bake !== undefined) await checkOutput(given.bake);
-    if (given.results !== undefined) await checkRecords(given.results, [byRules.kernel.signature.name]);
-    return (machine) => tuneOn(machine, runnable, byRules, given, streams);
+    if (given.results !== undefined) await checkRecords(given.results, [prepared.source.signature.name]);
+    return (machine) => tuneOn(machine, prepared, given, streams);
   },
 };
 
-async function tuneOn(
-  machine: Machine,
-  runnable: Runnable,
-  byRules: Plan,
-  given: TuneOptions,
-  streams: Streams,
-): Promise<number> {
-  const plan = await withoutMisfits(byRules, machine, given, streams);
+async function tuneOn(machine: Machine, prepared: Prepared, given: TuneOptions, streams: Streams): Promise<number> {
   if (given.dryRun) {
-    print([{ configs: plan.kernel.configs.filter((_, i) => !plan.skip.has(i)) }], plan, given, streams);
+    const [target] = given.targets ?? [];
+    const plan = await prepared.plan({ lanes: target?.triton[2] ?? NVIDIA_LANES });
+    const left = await withoutMisfits(plan, machine, given, streams);
+    print([{ ...left, configs: left.kernel.configs.filter((_, i) => !left.skip.has(i)) }], given, streams);
     return exitCodes.ok;
   }
   const instead = "`--dry-run` prunes, with `--targets cuda:90` by compiling too,";
   const devices = await machine.gpus({ what: "tuning", instead }, deviceOf(given, streams));
   try {
     const found: Tuned[] = [];
-    for (const device of devices) found.push({ ...(await searchOn(device, plan, given, streams)), device });
-    const written = await write(runnable, plan.source, found, given).catch((error: unknown) => {
+    for (const device of devices) {
+      const gpu = { limits: limitsOf(device.hello), lanes: device.hello.target?.[2] ?? NVIDIA_LANES };
+      const plan = await withoutMisfits(await prepared.plan(gpu), machine, given, streams);
+      found.push({ ...(await searchOn(device, plan, given, streams)), device });
+    }
+    const written = await write(prepared, found, given).catch((error: unknown) => {
       // The search took minutes: print its result even if the file can't be written.
-      print(found, plan, given, streams);
+      print(found, given, streams);
       throw error;
     });
     const all = found.map((each) => ({ ...each, ...written }));
-    return print(all, plan, given, streams) ? exitCodes.ok : exitCodes.failed;
+    return print(all, given, streams) ? exitCodes.ok : exitCodes.failed;
   } finally {
     await Promise.all(devices.map(closeDevice));
   }
 }
+const NVIDIA_LANES = 32;
 
 /** Prints what was found on each kind of GPU, and says whether something was on all. */
-function print(found: readonly Found[], { facts }: Plan, { json }: TuneOptions, streams: Streams): boolean {
-  const reports = found.map((each) => tuneJson(facts, each));
+function print(found: readonly (Found & Pick<Plan, "facts">)[], { json }: TuneOptions, streams: Streams): boolean {
+  const reports = found.map((each) => tuneJson(each.facts, each));
   const ok = reports.every((report) => report.ok);
   const [report] = reports;
   if (json) printJson(streams, report && reports.length === 1 ? report : { ok, kinds: reports });
@@ -113,10 +118,18 @@ function print(found: readonly Found[], { facts }: Plan, { json }: TuneOptions, 
   return ok;
 }
 
+/** A kernel to tune. */
+interface Prepared {
+  readonly runnable: Runnable;
+  /** The author's kernel, with its own configs. */
+  readonly source: CompiledKernel;
+  /** What to try on a GPU; in a dry run, of a derived space what a search begins with. */
+  plan(gpu: Shortlisted): Promise<Plan>;
+}
+
 /** What is tried. */
 interface Plan {
   readonly name: string;
-  /** The author's kernel, with its own configs. */
   readonly source: CompiledKernel;
   /** The kernel with the candidates that the rules leave as its configs. */
   readonly kernel: CompiledKernel;
@@ -125,28 +138,67 @@ interface Plan {
   /** Configs of `kernel` that run at none of the cases, each with the reason. */
   readonly skip: ReadonlyMap<number, string>;
   readonly facts: Facts;
+  /** The GPU that the space was derived for; undefined where the author declares one. */
+  readonly derivedFor?: Shortlisted;
 }
 
-async function planOf(runnable: Runnable, given: TuneOptions, streams: Streams): Promise<Plan> {
+async function prepare(runnable: Runnable, given: TuneOptions, streams: Streams): Promise<Prepared> {
   const source = await runnable.compile();
   warn([source], streams);
+  checkTunable(source);
   const asked = measuring(source, given);
-  const all = candidatesOf(source);
-  const byRules = pruneByRules(source, all);
-  // The author's configs were checked by the build.
-  const kernel = await runnable.compile(byRules.kept);
-  const { cases } = measuredCases(kernel, asked);
-  const plan = {
-    name: runnable.name,
-    source,
-    kernel,
-    cases,
-    selection: asked.selection,
-    skip: new Map<number, string>(),
-    facts: { kernel, candidates: all.length, pruned: byRules.pruned },
+  const space = given.space ? spaceOf(source, given.space) : source.tuning?.space;
+  if (!space && given.targets && !given.dryRun)
+    throw new UsageError(
+      "--targets compiles every candidate, of which there are thousands where no space is declared; add --space, or --dry-run",
+    );
+  const { cases } = measuredCases(source, asked);
+  const planned = async (kept: readonly Config[], pruned: readonly Pruned[], derivedFor?: Shortlisted) => {
+    // The author's configs were checked by the build.
+    const kernel = await runnable.compile(kept);
+    const all = space ? measuredCases(kernel, asked).cases : cases;
+    const plan = {
+      name: runnable.name,
+      source,
+      kernel,
+      cases: all,
+      selection: asked.selection,
+      skip: new Map<number, string>(),
+      facts: { kernel, candidates: kept.length + pruned.length, pruned },
+      ...(derivedFor && { derivedFor }),
+    };
+    return without(plan, refusedEverywhere(kernel, all));
   };
-  return without(plan, refusedEverywhere(kernel, cases));
+  if (!space)
+    return {
+      runnable,
+      source,
+      plan: async (gpu) => {
+        const { kept, pruned } = shortlist(source, cases, gpu);
+        const plan = await planned(kept, pruned, gpu);
+        if (!given.dryRun) return plan;
+        const first = firstOf(plan, gpu);
+        const later = kept.filter((_, i) => !first.has(i) && !plan.skip.has(i));
+        const dropped = [...plan.facts.pruned, ...later.map((config) => ({ config, reason: LATER }))];
+        return planned(
+          [...first].map((config) => kept[config]!),
+          dropped,
+          gpu,
+        );
+      },
+    };
+  const byRules = pruneByRules(source, candidatesOf(source, space));
+  const plan = await planned(byRules.kept, byRules.pruned);
+  return { runnable, source, plan: () => Promise.resolve(plan) };
 }
+
+/** Of a derived space, what a search would begin with in some case; what comes next depends on the times. */
+function firstOf({ kernel, cases, skip, source }: Plan, gpu: Shortlisted): ReadonlySet<number> {
+  const own = ownConfigs(source).length;
+  const orders = cases.map((at) => tryingOrder(kernel, at, { own, skip: new Set(skip.keys()), gpu }));
+  return new Set(orders.flatMap((order) => order.slice(0, roundsBudget.configs)));
+}
+const LATER = "tried only next to what proves fast";
 
 /** The plan without further configs, each with the reason. */
 function without(plan: Plan, more: ReadonlyMap<number, string>): Plan {
@@ -158,24 +210,30 @@ function without(plan: Plan, more: ReadonlyMap<number, string>): Plan {
   };
 }
 
+const DECLARED: Budget = { seconds: 120 };
+
 async function searchOn(
   device: PythonDevice,
-  { name, source, kernel, cases, skip, facts }: Plan,
+  plan: Plan,
   { budget, seed, results }: TuneOptions,
   streams: Streams,
-): Promise<Pick<Found, "configs" | "searched" | "best">> {
+): Promise<Omit<Tuned, "device">> {
+  const { name, source, kernel, cases, skip, derivedFor: gpu } = plan;
   const own = ownConfigs(source).length;
   const show = progress(streams);
   try {
-    const searched = await search(kernel, device, {
+    const options = {
       cases,
       skip: new Set(skip.keys()),
       own,
-      budget,
-      seed,
-      onCompiled: (done, planned) => show(aheadText(kernel, done, planned)),
-      onDone: (tried) => show(`${name}: ${tried} of at most ${kernel.configs.length - skip.size} configs`),
-    });
+      onCompiled: (done: number, planned: number) => show(aheadText(kernel, done, planned)),
+      onDone: (tried: number) => show(`${name}: ${tried} of at most ${kernel.configs.length - skip.size} configs`),
+    };
+    const inRounds = gpu && !budget?.all;
+    const searched = inRounds
+      ? await searchInRounds(kernel, device, { ...options, gpu, budget: budget ?? roundsBudget })
+      : { ...(await search(kernel, device, { ...options, seed, budget: budget ?? DECLARED })), misfits: undefined };
+    const { facts } = searched.misfits ? without(plan, searched.misfits) : plan;
     const isOwn = chosenFrom(source, device.hello.target);
     const best = bestOf(searched, cases, (config) => isOwn(kernel.configs[config]!));
     if (results !== undefined) {
@@ -187,7 +245,7 @@ async function searchOn(
       for (const file of await appendRecords(results, contextOf("tune", device), [measured]))
         streams.err(`wrote ${file}\n`);
     }
-    return { searched, best, configs: winners(kernel, best) };
+    return { facts, searched, best, configs: winners(kernel, best) };
   } finally {
     show("");
   }
@@ -216,7 +274,7 @@ async function withoutMisfits(plan: Plan, machine: Machine, given: TuneOptions, 
 }
 
 /** What was found on one kind of GPU. */
-type Tuned = Pick<Found, "configs" | "searched" | "best"> & { readonly device: PythonDevice };
+type Tuned = Pick<Found, "configs" | "searched" | "best"> & Pick<Plan, "facts"> & { readonly device: PythonDevice };
 
 interface Written {
   readonly written?: string;
@@ -224,8 +282,7 @@ interface Written {
 }
 
 async function write(
-  runnable: Runnable,
-  source: CompiledKernel,
+  { runnable, source }: Prepared,
   found: readonly Tuned[],
   { write: intoSource, bake }: TuneOptions,
 ): Promise<Written> {

@@ -101,7 +101,7 @@ export function roofOf(
 }
 
 /** The rate that bounds the arithmetic: tensor cores in the dtype of the first input, or plain float32. */
-function rateOf(kernel: CompiledKernel, at: Case): keyof Peak["tflops"] {
+export function rateOf(kernel: CompiledKernel, at: Case): keyof Peak["tflops"] {
   const first = kernel.signature.tensors.find(({ role }) => role !== "out");
   const dtype = first ? dtypeOf(first, at) : "float32";
   if (kernel.signature.arithmetic.dots.length === 0) return "vector";

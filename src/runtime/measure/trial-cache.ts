@@ -12,7 +12,12 @@ export type Trial = Timing | { readonly wrong: string } | { readonly failed: str
 
 /** Configs are equal if they have equal values, in any order. */
 export function identity(config: Config): string {
-  return JSON.stringify(Object.entries(valuesOf(config)).sort(([a], [b]) => (a < b ? -1 : 1)));
+  return identityOf(valuesOf(config));
+}
+
+/** The same of values by name. */
+export function identityOf(values: Readonly<Record<string, number | boolean | string>>): string {
+  return JSON.stringify(Object.entries(values).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 interface CachedCase {

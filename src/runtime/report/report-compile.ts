@@ -4,16 +4,11 @@ import type { Config } from "../../contract/compiled.js";
 import { isFor, targetsText } from "../../contract/kernel-targets.js";
 import { wordList } from "../../diagnostics/word-list.js";
 import { caseText, configText, valuesOf } from "../cases/case-text.js";
-import { problem, warning, type Diagnostic, type Location } from "../../diagnostics/diagnostic.js";
-import {
-  compileError,
-  compileMiscompiled,
-  compileResources,
-  compileSpill,
-  otherTarget,
-} from "../../diagnostics/catalogue/command-codes.js";
+import { problem, warning, type Diagnostic } from "../../diagnostics/diagnostic.js";
+import { compileResources, otherTarget } from "../../diagnostics/catalogue/command-codes.js";
 import type { Compilation, KernelCompilations } from "../compile/compile-targets.js";
-import { faultsOf, uncheckedOf } from "../compile/machine-code.js";
+import { problemsOf, type Say } from "../compile/compile-problems.js";
+import { uncheckedOf } from "../compile/machine-code.js";
 import type { CompilationReport, CompileReport } from "./reports.js";
 import { table } from "./text-table.js";
 
@@ -70,53 +65,6 @@ function misfitOf(compilation: Compilation): boolean {
 /** What the autotuner has one choice of a config for: a target, and what the caller gives. */
 function callOf(compilation: Compilation): string {
   return `${compilation.target.name} ${variantText(compilation)}`;
-}
-
-interface Say {
-  readonly severity: "error" | "warning";
-  readonly rule: typeof compileError | typeof compileResources | typeof compileMiscompiled | typeof compileSpill;
-  readonly what: string;
-  readonly remedy: string;
-  readonly at: Location | undefined;
-}
-
-/** The errors and warnings of a config on a target. */
-export function problemsOf(
-  { target, failure, resources, occupancy }: Compilation,
-  config: Location | undefined,
-): Say[] {
-  if (failure) {
-    const what = `it does not compile: ${failure.message}`;
-    return [{ severity: "error", rule: compileError, what, remedy: "", at: failure.at ?? config }];
-  }
-  if (!resources) return [];
-  const { limits } = target;
-  const found: Say[] = [];
-  const refuse = (what: string, remedy: string) =>
-    found.push({ severity: "error", rule: compileResources, what, remedy, at: config });
-  if (resources.shared > limits.sharedOfProgram)
-    refuse(
-      `it needs ${resources.shared} bytes of shared memory; the limit is ${limits.sharedOfProgram} for a program`,
-      "; make the blocks smaller or lower numStages",
-    );
-  else if (limits.tensorMemory !== undefined && (resources.tensorMemory ?? 0) > limits.tensorMemory)
-    refuse(
-      `it needs ${resources.tensorMemory} columns of tensor memory; the limit is ${limits.tensorMemory} for a program`,
-      "; make the accumulator smaller",
-    );
-  else if (occupancy?.programs === 0)
-    refuse(`no program fits: a multiprocessor has too few ${occupancy.limit}`, "; make the blocks or numWarps smaller");
-  for (const fault of faultsOf(resources.machineCode))
-    found.push({ severity: "error", rule: compileMiscompiled, ...fault, at: config });
-  if (resources.spilled > 0)
-    found.push({
-      severity: "warning",
-      rule: compileSpill,
-      what: `registers spill: each thread keeps ${resources.spilled} bytes in memory`,
-      remedy: "; make the blocks smaller, raise numWarps or lower numStages",
-      at: config,
-    });
-  return found;
 }
 
 /** `cuda:90 and cuda:100, configs 0 and 3, T=float16` */

@@ -7,7 +7,9 @@ import type { PythonDevice } from "../devices/devices.js";
 import { bytesOf } from "../measure/peaks.js";
 import type { BenchCaseReport, ConfigValues, TuneReport } from "./reports.js";
 import { table } from "./text-table.js";
-import { type Best, iterations, type Pruned, type Searched } from "../measure/tuner.js";
+import type { Pruned } from "../measure/candidates.js";
+import { iterations } from "../measure/trials.js";
+import type { Best, Searched } from "../measure/tuner.js";
 
 export interface Facts {
   readonly kernel: CompiledKernel;

@@ -8,7 +8,7 @@ import type { FoundConfigs } from "../../../src/contract/compiled.js";
 import { compileCases } from "../../../src/runtime/cases/compile-cases.js";
 import { cases } from "../../../src/runtime/cases/draw.js";
 import { inEveryConfig } from "../../../src/runtime/compile/ahead.js";
-import { candidatesOf } from "../../../src/runtime/measure/tuner.js";
+import { candidatesOf } from "../../../src/runtime/measure/candidates.js";
 import { withFound } from "../../../src/runtime/measure/own-configs.js";
 import { withoutConfigs } from "../../../src/runtime/system/cached.js";
 import { buildWith } from "../../../src/pipeline/build.js";
@@ -118,7 +118,7 @@ describe("tuning", () => {
   };
 
   it("should try the author's configs once each, for any GPU, then the space", () => {
-    const candidates = candidatesOf(built);
+    const candidates = candidatesOf(built, built.tuning!.space!);
     expect(candidates.map(({ values, gpu }) => [values["BLOCK"], gpu])).toEqual(
       [128, 256, 512, 1024, 2048, 4096].map((block) => [block, undefined]),
     );

@@ -8,24 +8,16 @@ import { buildWith } from "../../../src/pipeline/build.js";
 import type { CompiledKernel, Config } from "../../../src/contract/compiled.js";
 import { rewriteConfigs } from "../../../src/runtime/invocation/rewrite.js";
 import type { TuneReport } from "../../../src/runtime/report/reports.js";
-import {
-  bestOf,
-  candidatesOf,
-  orderOf,
-  parseBudget,
-  pruneByRules,
-  refusedEverywhere,
-  winners,
-} from "../../../src/runtime/measure/tuner.js";
+import { candidatesOf, pruneByRules, refusedEverywhere } from "../../../src/runtime/measure/candidates.js";
+import { bestOf, orderOf, parseBudget, winners } from "../../../src/runtime/measure/tuner.js";
 import type { Trial } from "../../../src/runtime/measure/trial-cache.js";
 import { tunedGemm } from "../../support/fixtures/tuned-gemm.js";
-import { cli, expectUsage } from "../../support/cli.js";
 
 const gemm = await build(tunedGemm);
 
 describe("the space", () => {
   it("should be every combination, after the author's configs and without them", () => {
-    const candidates = candidatesOf(gemm);
+    const candidates = candidatesOf(gemm, gemm.tuning!.space!);
     // 4 · 3 · 4 · 2 · 2 combinations, of which the first config is one, and the second is outside.
     expect(candidates).toHaveLength(192 + 1);
     expect(candidates.slice(0, 2)).toEqual(gemm.configs);
@@ -33,7 +25,7 @@ describe("the space", () => {
   });
 
   it("should be pruned by the rules of tiles", () => {
-    const { kept, pruned } = pruneByRules(gemm, candidatesOf(gemm));
+    const { kept, pruned } = pruneByRules(gemm, candidatesOf(gemm, gemm.tuning!.space!));
     expect(kept.every(({ values }) => values["BLOCK_K"] === 32 || values["BLOCK_K"] === 64)).toBe(true);
     expect(new Set(pruned.map(({ reason }) => reason))).toEqual(
       new Set([
@@ -60,8 +52,9 @@ describe("the space", () => {
     );
 
   it("should be pruned by requirements at the sizes that are measured", async () => {
-    const declared = doubled({ BLOCK: [32, 128] });
-    const all = await buildWith(declared, candidatesOf(await build(declared)));
+    const space = { BLOCK: [32, 128] };
+    const declared = doubled(space);
+    const all = await buildWith(declared, candidatesOf(await build(declared), space));
     const at = { sizes: { N: 192 }, dtypes: {}, config: 0, seed: 0 };
     expect([...refusedEverywhere(all, [at])]).toEqual([[2, expect.stringMatching(/the kernel refuses it/)]]);
   });
@@ -71,14 +64,6 @@ describe("the space", () => {
     [{ BLOCK: [] }, /the space has no values for BLOCK; list them/],
   ])("%j should be refused", async (space, message) => {
     await expect(build(doubled(space))).rejects.toThrow(message);
-  });
-
-  it("should be asked for where there is none", async () => {
-    const plain = { ...gemm, tuning: { ...gemm.tuning!, space: undefined } } as unknown as CompiledKernel;
-    expectUsage(
-      await cli(plain, "--tune"),
-      /declares no search space; add one beside its configs, such as space: \{ BLOCK_M: \[128, 256\] \}/,
-    );
   });
 });
 
@@ -95,6 +80,7 @@ describe("the search", () => {
     ["60s", { seconds: 60 }],
     ["2m", { seconds: 120 }],
     ["40", { configs: 40 }],
+    ["all", { all: true }],
   ])("budget %s", (text, budget) => {
     expect(parseBudget(text)).toEqual(budget);
   });

@@ -1,0 +1,42 @@
+/** The table of `docs/performance.md`: what tuning finds by itself, from what `npm run bench:tuning` wrote. */
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+
+interface Run {
+  readonly tried: number;
+  readonly seconds: number;
+  /** The fastest config's median, in milliseconds. */
+  readonly ms: number;
+}
+
+interface Row {
+  readonly kernel: string;
+  readonly shape: string;
+  readonly dtype: string;
+  readonly derived: Run;
+  readonly exhaustive: Run;
+}
+
+/** One row a kernel: the search of the derived space beside that of a whole declared one. */
+export function tuningTable(): string {
+  const file = resolve(import.meta.dirname, "../bench/results/tuning-h200.json");
+  const { device, python, cases } = JSON.parse(readFileSync(file, "utf8")) as {
+    readonly device: string;
+    readonly python: string;
+    readonly cases: readonly Row[];
+  };
+  const head = ["kernel", "case", "measured", "seconds", "found, ms", "of all", "best of all, ms", "found / best"];
+  const lines = cases.map(({ kernel, shape, dtype, derived, exhaustive }) => [
+    kernel,
+    [shape.replaceAll(",", " "), dtype].join(" ").trim(),
+    String(derived.tried),
+    derived.seconds.toFixed(0),
+    derived.ms.toPrecision(3),
+    String(exhaustive.tried),
+    exhaustive.ms.toPrecision(3),
+    (derived.ms / exhaustive.ms).toFixed(3),
+  ]);
+  const table = [head, head.map((_, i) => (i < 2 ? "---" : "---:")), ...lines];
+  const made = `${device}, ${python}: a search without a space and without anything in its caches, and all of a space that an expert might declare, which \`npm run bench:tuning\` names.`;
+  return ["", made, "", ...table.map((cells) => `| ${cells.join(" | ")} |`), ""].join("\n");
+}

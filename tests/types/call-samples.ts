@@ -36,7 +36,6 @@ const functions = [
   `tl.fma(1, ${f}, 2)`,
   `tl.clamp(0, 1, ${f})`,
   "tl.fma(1.5, 2, 3)",
-  "tl.fma(1, 2, 3)",
   "tl.clamp(1.5, 0, 1)",
   `tl.umulhi(3, ${i})`,
   "tl.inBounds(0)",

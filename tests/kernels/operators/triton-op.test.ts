@@ -105,6 +105,7 @@ test("schemas, shapes and graphs, without a GPU and without the interpreter", { 
     "cross_entropy_with_gradient",
     "dependent_add",
     "dropout",
+    "fp8_gemm",
     "gelu_dropout",
     "gemm_persistent_tma",
     "gemm_tma",

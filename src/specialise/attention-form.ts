@@ -123,6 +123,7 @@ class AttentionReader {
     this.#checkFlow(loop);
     const keys = this.#block(scores.operands[1]!, scores, statements);
     const values = this.#block(sum.operands[1]!, sum, statements);
+    if (!keys.swapped || values.swapped) unsuited("its keys or values do not lie row by row", turns.at);
     this.#checkTurn(statements, [keys, values], products);
     return { ...loop, keys, values };
   }
@@ -271,7 +272,9 @@ function checkPure(statement: Statement): void {
   for (const { statements } of blocksOf(statement)) statements.forEach(checkPure);
 }
 
-function checkPlain({ axes, statement }: BlockAccess): void {
+function checkPlain({ axes, lead, tensor, statement }: BlockAccess): void {
+  if (lead.length !== 1)
+    unsuited(`${tensor.name} has no three axes; the form takes heads, rows and elements of a head`, statement.at);
   if (axes.some(({ wraps }) => wraps !== undefined)) unsuited("an index wraps", statement.at);
 }
 

@@ -27,7 +27,8 @@ export const checkGpu = helper(
   CHECK_GPU,
   "device cuda hip wanted",
   "Refuses a GPU that the kernel is not for.",
-  `if ${INTERPRETED}:
+  `# Without a GPU, PyTorch only traces.
+if ${INTERPRETED} or not torch.cuda.is_available():
     return
 if torch.version.hip is None:
     major, minor = torch.cuda.get_device_capability(device)

@@ -23,6 +23,8 @@ const left = ["gemm-tma", "gemm-persistent-tma", "linear-gelu", "bitonic-topk"];
 /** Functions whose text is another one the second time, and why. */
 const apart: Readonly<Record<string, string>> = {
   dependent_add_kernel: "an argument that equals its default is left out",
+  streamed_products_kernel: "of two numbers that tl.where chooses from, one is written with its dtype",
+  sum_of_pieces_kernel: "the same",
 };
 
 const chosen = drawn(

@@ -238,7 +238,8 @@ export const cases: Readonly<Record<string, Author>> = {
   lerp: ({ x, y, v }, torch) => torch.lerp(x, y, v),
   searchsorted: ({ x, t }, torch) => torch.searchsorted(t.sort().values.double(), x, { right: true }),
   max_pool3d: ({ c }, torch) => f(torch).max_pool3d(c.reshape(1, 1, 2, 4, 6), 2) as unknown as TorchTensor,
-  empty: (_, torch) => torch.empty([2, 3]),
+  // What it holds is anything.
+  empty: (_, torch) => torch.zeros_like(torch.empty([2, 3])),
   zeros: (_, torch) => torch.zeros([2, 3]),
   ones: (_, torch) => torch.ones([4]),
   zeros_like: ({ x }, torch) => torch.zeros_like(x),

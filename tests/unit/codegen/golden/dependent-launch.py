@@ -178,7 +178,8 @@ def _launch_key(tensors, numbers, options):
 
 def _check_gpu(device, cuda, hip, wanted):
     """Refuses a GPU that the kernel is not for."""
-    if _INTERPRETED:
+    # Without a GPU, PyTorch only traces.
+    if _INTERPRETED or not torch.cuda.is_available():
         return
     if torch.version.hip is None:
         major, minor = torch.cuda.get_device_capability(device)

@@ -246,6 +246,13 @@ def gemm_block_scaled(
         raise _beyond_int32("gemm_block_scaled: b_scale")
     if (M - 1) * stride_cm + (N - 1) * stride_cn >= _INT32_REACH:
         raise _beyond_int32("gemm_block_scaled: out")
+    _check_gpu(
+        device,
+        89,
+        ["gfx942", "gfx950"],
+        "gemm_block_scaled is for sm_89 and later, gfx942, gfx950: "
+        "others have no products of 8-bit floats",
+    )
 
     def grid(meta):
         return triton.cdiv(M, meta["BLOCK_M"]), triton.cdiv(N, meta["BLOCK_N"])
@@ -343,6 +350,22 @@ def _launch_key(tensors, numbers, options):
     """What Triton compiles for, given dtypes: equal keys are launches of one binary."""
     places = [x if x is None else x.data_ptr() % 16 for x in tensors]
     return *places, *numbers, *options.values()
+
+
+def _check_gpu(device, cuda, hip, wanted):
+    """Refuses a GPU that the kernel is not for."""
+    # Without a GPU, PyTorch only traces.
+    if _INTERPRETED or not torch.cuda.is_available():
+        return
+    if torch.version.hip is None:
+        major, minor = torch.cuda.get_device_capability(device)
+        found = f"sm_{major}{minor}"
+        is_wanted = cuda is not None and 10 * major + minor >= cuda
+    else:
+        found = torch.cuda.get_device_properties(device).gcnArchName.split(":")[0]
+        is_wanted = found in hip
+    if not is_wanted:
+        raise RuntimeError(f"{wanted}; this GPU is {found}")
 
 
 def _records_gradient(label, *tensors):

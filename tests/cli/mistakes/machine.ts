@@ -57,7 +57,7 @@ export const machine: readonly Mistake[] = [
     title: "nothing to tune",
     args: "tune FILE --shapes N=64",
     code: 2,
-    says: "give it autotune: { key, configs, space }",
+    says: "give it autotune: { key, configs }",
   },
   {
     title: "no folder for temporary files",

@@ -216,7 +216,7 @@ describe("an unrounded run", () => {
 });
 
 /** Of numbers alone these are float32, whatever else is not rounded. */
-const OF_NUMBERS = ["exp", "sigmoid", "where"];
+const OF_NUMBERS = ["clamp", "exp", "fma", "sigmoid", "where"];
 const ROUNDING = [
   "dotScaled",
   "pairUniformToNormal",

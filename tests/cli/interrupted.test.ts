@@ -76,7 +76,8 @@ describe("a worker that fails once", { timeout: 120_000 }, () => {
     expect(ran).toMatchObject({ exitCode: 1, stderr: "" });
     const failed = cases!.filter(({ status }) => status === "failed");
     expect(failed.map(({ error }) => error)).toMatchObject([{ kind, message: expect.stringMatching(message) }]);
-    expect(cases!.filter(({ status }) => status === "passed").length).toBeGreaterThan(3);
+    // Others come after it, though a busy machine has time for few of them.
+    expect(cases!.filter(({ status }) => status === "passed").length).toBeGreaterThan(0);
     expect(details).toMatch(message);
   });
 });

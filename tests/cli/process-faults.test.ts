@@ -172,8 +172,8 @@ describe("a signal", { timeout: 120_000 }, () => {
   );
   const cases = drawn("signals", signals, { key: ({ signal, stage }) => `${signal} ${stage}` });
   it.each(cases)("$signal ends the command and a $stage that never answers", async ({ signal, stage }) => {
-    const started = join(folder, "started");
-    const python = join(folder, "python");
+    const started = join(folder, `started-${signal}-${stage}`);
+    const python = join(folder, `python-${signal}-${stage}`);
     const real = await requirePython();
     const script = `#!/bin/sh\n${hanging[stage].replace("PYTHON", `'${real}'`)}\necho $$ > '${started}'\nsleep 60\n`;
     await writeFile(python, script);

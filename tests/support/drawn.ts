@@ -1,6 +1,6 @@
 /**
  * The short run: of long lists it tests an eighth, drawn by the seed of the day, and all cases whose source changed.
- * `TILESCRIPT_TESTS=full` tests everything, but for the costliest lists, of which it tests a part on each day;
+ * `TILESCRIPT_TESTS=full` tests everything, but for the costliest lists and files, of which it tests a part on each day;
  * `TILESCRIPT_DAYS=1` tests them whole. `TILESCRIPT_TESTS=rest` tests what a short run left of the full one.
  * `TILESCRIPT_SEED=20261122` draws what was drawn that day.
  */
@@ -10,7 +10,7 @@ import { appendFileSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { beforeEach, expect } from "vitest";
 
-/** One case, and one test of a file that draws its tests, in so many is drawn. */
+/** One case of a list in so many is drawn. */
 const PART = 8;
 
 const root = join(import.meta.dirname, "../..");
@@ -85,26 +85,35 @@ export function drawnCount(what: string, count: number, least = 1): number {
 }
 
 /**
- * For files whose tests each cost seconds, such as those that start processes: the short run makes an eighth of them,
- * and all where the test file or a file of `folders`, from the root, changed. The others are skipped. Called at the top.
+ * For files whose tests each cost seconds, such as those that start processes: the short run makes one in 16, and all
+ * where the test file or a file of `folders`, from the root, changed. The others are skipped. Called at the top.
  */
 export function drawTests(what: string, ...folders: readonly string[]): void {
-  drawOneIn(PART, what, folders);
+  drawOneIn(16, 1, what, folders);
 }
 
-/** The same for files whose tests each cost more than half a minute: the short run makes one in 32. */
+/**
+ * The same for files whose tests each cost more than half a minute: the short run makes one in 32, and a full run those
+ * of its day, so that each is made on one day in three.
+ */
 export function drawCostlyTests(what: string, ...folders: readonly string[]): void {
-  drawOneIn(4 * PART, what, folders);
+  drawOneIn(32, 3, what, folders);
 }
 
-function drawOneIn(part: number, what: string, folders: readonly string[]): void {
-  if (isFullRun() && !isRest()) return;
+function drawOneIn(part: number, days: number, what: string, folders: readonly string[]): void {
+  if (isFullRun() && !isRest() && days === 1) return;
   const concerned = (file: string): boolean =>
     file === testFile() || folders.some((folder) => file.startsWith(`${folder}/`));
   const all = [...changedFiles()].some(concerned);
   beforeEach(({ task, skip }) => {
-    const isDrawn = rankOf(`${task.suite?.name} ${task.name}`) <= 1 / part;
-    if (isRest()) return skip(isDrawn && !hasLeftOut(), "the short run tested it");
+    const name = `${task.suite?.name} ${task.name}`;
+    const isDrawn = rankOf(name) <= 1 / part;
+    if (isFullRun()) {
+      const isOfDay = all || isToday(digestOf(name), days);
+      if (days > 1) leaveOut(what, isOfDay ? 1 : 0, 1);
+      skip(!isOfDay, "the full run of another day tests it");
+      return skip(isRest() && isDrawn && !hasLeftOut(), "the short run tested it");
+    }
     const tested = all || isDrawn;
     leaveOut(what, tested ? 1 : 0, 1);
     skip(!tested, "the seed did not draw it");
@@ -123,8 +132,11 @@ const hasLeftOut = (): boolean =>
 
 /** From 0 to 1, the same for one seed and one key. */
 function rankOf(key: string): number {
-  return createHash("sha256").update(`${seedOfRun()} ${key}`).digest().readUInt32BE() / 2 ** 32;
+  return digestOf(`${seedOfRun()} ${key}`) / 2 ** 32;
 }
+
+/** From 0 to 2³² − 1, the same for one text on any day. */
+const digestOf = (text: string): number => createHash("sha256").update(text).digest().readUInt32BE();
 
 const testFile = (): string => expect.getState().testPath!.slice(root.length + 1);
 const nameOfTest = (): string | undefined => expect.getState().currentTestName;

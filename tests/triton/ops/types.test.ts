@@ -88,7 +88,7 @@ const drawnOf = (calls: readonly TypeCase[], version: string) =>
   drawn("typed calls", calls, {
     key: ({ id }) => `${id} ${version}`,
     sources: ({ id }) => sourcesOfOp(id.split(" ")[0]!),
-    days: version === "3.6" ? 2 : 1,
+    days: version === "3.6" ? 4 : 2,
   });
 
 describe("types of results", { timeout: 600_000 }, () => {

@@ -33,6 +33,10 @@ export class Group {
   #ending: Ending | undefined;
 
   constructor(command: string, args: readonly string[], { env, stdio }: GroupOptions) {
+    // First, since a signal that comes while the program starts would end this process alone.
+    running.add(this);
+    watched.add(this);
+    if (watched.size === 1) for (const signal of SIGNALS) process.on(signal, onSignal);
     let refused: unknown;
     try {
       this.child = spawn(command, args, { env, stdio, detached: true, windowsHide: true });
@@ -51,9 +55,6 @@ export class Group {
       this.#forget();
       return ending;
     });
-    running.add(this);
-    watched.add(this);
-    if (watched.size === 1) for (const signal of SIGNALS) process.on(signal, onSignal);
   }
 
   get pid(): number | undefined {

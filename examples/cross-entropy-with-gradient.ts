@@ -50,15 +50,12 @@ export const crossEntropyWithGradient = kernel(
     for (const m of tl.range(tl.programId(0), M, tl.numPrograms(0))) {
       const row = tl.inBounds(m);
       const kept = tl.load(logits.at(row, tl.arange(0, KEPT)), { other: -Infinity });
-      // Each lane has a maximum and a sum of its own, so that no lane waits for another inside the loop.
-      const best = tl.mut(tl.full([LANES], -Infinity, tl.float32));
-      const total = tl.mut(tl.zeros([LANES], tl.float32));
       const first = tl.reshape(kept.to(tl.float32), [KEPT.floorDiv(LANES.mul(WIDTH)), LANES, WIDTH]).mul(LOG2_E);
-      const firstBest = tl.max(tl.max(first, 2), 0);
+      // Each lane has a maximum and a sum of its own, so that no lane waits for another inside the loop.
+      const best = tl.mut(tl.max(tl.max(first, 2), 0));
       // A lane that has seen nothing but -∞ has a sum of 0; -∞ less -∞ would be NaN.
-      const firstShift = tl.where(firstBest.eq(-Infinity), 0, firstBest);
-      total.value = tl.sum(tl.sum(tl.exp2(first.sub(tl.expandDims(firstShift, [0, 2]))), 2), 0);
-      best.value = firstBest;
+      const firstShift = tl.where(best.value.eq(-Infinity), 0, best.value);
+      const total = tl.mut(tl.sum(tl.sum(tl.exp2(first.sub(tl.expandDims(firstShift, [0, 2]))), 2), 0));
       for (const start of tl.range(KEPT, N, step)) {
         const loaded = tl.load(logits.at(row, start.add(tl.arange(0, step))), { other: -Infinity }).to(tl.float32);
         const values = tl.reshape(loaded, [ROUNDS, LANES, WIDTH]).mul(LOG2_E);

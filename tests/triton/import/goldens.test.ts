@@ -23,8 +23,6 @@ const left = ["gemm-tma", "gemm-persistent-tma", "fp8-gemm", "linear-gelu", "bit
 /** Functions whose text is another one the second time, and why. */
 const apart: Readonly<Record<string, string>> = {
   dependent_add_kernel: "an argument that equals its default is left out",
-  softmax_long_kernel: "state that a later statement gives another first value",
-  cross_entropy_with_gradient_kernel: "the same",
   streamed_products_kernel: "of two numbers that tl.where chooses from, one is written with its dtype",
   sum_of_pieces_kernel: "the same",
 };

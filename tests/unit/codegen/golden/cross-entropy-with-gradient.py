@@ -79,21 +79,18 @@ def cross_entropy_with_gradient_kernel(
             mask=offsets < N,
             other=float("-inf"),
         )
-        # Each lane has a maximum and a sum of its own, so that no lane waits for
-        # another inside the loop.
-        best = tl.full([LANES], float("-inf"), dtype=tl.float32)
-        total = tl.zeros([LANES], dtype=tl.float32)
         first = (
             tl.reshape(kept.to(tl.float32), [KEPT // (LANES * 8), LANES, 8])
             * 1.4426950408889634
         )
-        first_best = tl.max(tl.max(first, axis=2), axis=0)
+        # Each lane has a maximum and a sum of its own, so that no lane waits for
+        # another inside the loop.
+        best = tl.max(tl.max(first, axis=2), axis=0)
         # A lane that has seen nothing but -∞ has a sum of 0; -∞ less -∞ would be NaN.
-        first_shift = tl.where(first_best == float("-inf"), 0.0, first_best)
+        first_shift = tl.where(best == float("-inf"), 0.0, best)
         total = tl.sum(
             tl.sum(tl.exp2(first - first_shift[None, :, None]), axis=2), axis=0
         )
-        best = first_best
         for start in range(KEPT, N, step):
             offsets_1 = start + tl.arange(0, step)
             loaded = tl.load(

@@ -78,23 +78,20 @@ def softmax_long_kernel(
 ):
     step: tl.constexpr = ROUNDS * LANES * 4
     for m in range(tl.program_id(0), M, tl.num_programs(0)):
-        # Each lane has a maximum and a sum of its own, so that no lane waits for
-        # another inside the loop.
-        best = tl.full([LANES], float("-inf"), dtype=tl.float32)
-        total = tl.zeros([LANES], dtype=tl.float32)
         offsets = tl.arange(0, KEPT)
         x_base = x_ptr + m * stride_xm
         kept = tl.load(
             x_base + offsets * stride_xn, mask=offsets < N, other=float("-inf")
         )
         first = tl.reshape(kept, [KEPT // (LANES * 4), LANES, 4]).to(tl.float32)
-        first_best = tl.max(tl.max(first, axis=2), axis=0)
+        # Each lane has a maximum and a sum of its own, so that no lane waits for
+        # another inside the loop.
+        best = tl.max(tl.max(first, axis=2), axis=0)
         # A lane that has seen nothing but -∞ has a sum of 0; -∞ less -∞ would be NaN.
-        first_shift = tl.where(first_best == float("-inf"), 0.0, first_best)
+        first_shift = tl.where(best == float("-inf"), 0.0, best)
         total = tl.sum(
             tl.sum(tl.exp(first - first_shift[None, :, None]), axis=2), axis=0
         )
-        best = first_best
         for start in range(KEPT, N, step):
             offsets_1 = start + tl.arange(0, step)
             loaded = tl.load(

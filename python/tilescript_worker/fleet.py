@@ -30,6 +30,8 @@ HELLO_SECONDS = 180
 MOST_LOSSES = 3
 # Where no actor is left, a node may come back within this time.
 PATIENCE = 120
+# So begins the address of a cluster that this machine is not part of. A server on the head node acts for it there.
+CLIENT = "ray://"
 
 
 class Unusable(Exception):
@@ -239,13 +241,15 @@ class Fleet:
 
 def _reach(address: str) -> None:
     """Raises ``Unusable`` where nothing answers at an address: Ray itself would try for minutes."""
-    host, _, port = address.rpartition(":")
+    host, _, port = address.removeprefix(CLIENT).rpartition(":")
     if not host:
         return
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
     except (OSError, OverflowError) as error:
-        raise Unusable(f"nothing answers at {address} ({error}); name the head node as `ray status` does") from None
+        port_of_clients = "name the head node with the port of its server for clients, 10001 unless it chose another"
+        how = port_of_clients if address.startswith(CLIENT) else "name the head node as `ray status` does"
+        raise Unusable(f"nothing answers at {address} ({error}); {how}") from None
 
 
 def _kind(hello: dict[str, Any]) -> tuple[str, dict[str, str]]:

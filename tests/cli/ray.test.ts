@@ -3,7 +3,8 @@ import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { execa } from "execa";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
 import type { Case, CompiledKernel } from "../../src/contract/compiled.js";
 import type { Outcome } from "../../src/runtime/cases/outcome.js";
@@ -144,7 +145,7 @@ describe("a Ray cluster", { timeout: 120_000 }, () => {
   /** The smallest case, in which `doing` does something. */
   const smallest: Case = { sizes: { N: 1 }, dtypes: { T: "float32" }, config: 0, seed: 0 };
 
-  // The first two: afterwards an open device has all CPUs of the cluster.
+  // The first ones: afterwards an open device has all CPUs of the cluster.
   it("runs commands", async () => {
     const device = `ray:${cluster.address}`;
     const ran = await cli(vectorAdd(), "--run", "--device", device, "--python", python!, "--json");
@@ -155,6 +156,40 @@ describe("a Ray cluster", { timeout: 120_000 }, () => {
     const refused = await cli(vectorAdd(), "--bench", "--device", `${device}#cuda`, "--python", python!);
     expect({ code: refused.code, out: refused.out }).toEqual({ code: 3, out: "" });
     expect(refused.err).toMatch(/the cluster has no GPU; with #cpu:4 at its end/);
+  });
+
+  it("serves a machine outside the cluster, and says when the connection to it broke", async () => {
+    const { address, server } = cluster.clients;
+    // Ray tries for 30 s otherwise.
+    const env = { ...process.env, RAY_CLIENT_RECONNECT_GRACE_PERIOD: "2" };
+    const outside = (await openDevice({ device: address, python, env })) as PythonDevice;
+    try {
+      expect(outside.workers.size).toBe(2);
+      const { outcomes } = await verify(vectorAdd(), outside, { selection: { seed: 0 } });
+      expect(outcomes.map(({ status }) => status)).toEqual(outcomes.map(() => "passed"));
+      const marker = join(folder, "killed outside");
+      const killing = doing(once(marker, "os.kill(os.getppid(), 9)", "time.sleep(60)"));
+      expect((await verifyCase(killing, outside, smallest)).status).toBe("passed");
+      expect(existsSync(marker)).toBe(true);
+      const late = await verifyCase(doing(["time.sleep(60)"]), outside, smallest, { deadlineMs: 2_000 });
+      expect(late.failure).toMatchObject({ kind: "timeout" });
+      const begun = join(folder, "begun outside");
+      const sleeping = doing(once(begun, "time.sleep(60)"));
+      const broken = verifyCase(sleeping, outside, smallest);
+      await vi.waitFor(() => expect(existsSync(begun)).toBe(true), { timeout: 20_000 });
+      await execa("pkill", ["-9", "-P", String(server)], { reject: false });
+      process.kill(server, "SIGKILL");
+      expect((await broken).failure).toMatchObject({
+        kind: "connection",
+        message: expect.stringContaining("reconnect"),
+      });
+      // What it ran there ends with it.
+      expect(await isGone(Number(await readFile(begun, "utf8")))).toBe(true);
+    } finally {
+      await closeDevice(outside);
+    }
+    const refused = await cli(vectorAdd(), "--run", "--device", address, "--python", python!);
+    expect(refused).toMatchObject({ code: 3, err: expect.stringContaining(`nothing answers at ${address}`) });
   });
 
   it("compiles on the cluster's CPUs what this machine compiles", async () => {

@@ -57,6 +57,8 @@ export class RayCluster {
     readonly address: string,
     /** The process of its second node. Whoever ends it removes the node. */
     readonly raylet: number,
+    /** What a machine outside the cluster connects to, and the process that listens there. */
+    readonly clients: { readonly address: `ray://${string}`; readonly server: number },
     process: ChildProcess,
   ) {
     this.#process = process;
@@ -75,8 +77,8 @@ export class RayCluster {
       });
     });
     const line = printed.split("\n").find((each) => each.startsWith("{"))!;
-    const { address, raylet } = JSON.parse(line) as { readonly address: string; readonly raylet: number };
-    return new RayCluster(address, raylet, child);
+    const { address, raylet, clients } = JSON.parse(line) as Pick<RayCluster, "address" | "raylet" | "clients">;
+    return new RayCluster(address, raylet, clients, child);
   }
 
   async stop(): Promise<void> {

@@ -38,7 +38,7 @@ export async function pythonWithRay(device: string, options: DiscoveryOptions): 
   if (environment) return environment;
   const tried = rejected.map(({ python, source, reason }) => `${python} (${source}): ${reason}`).join("; ");
   throw new EnvironmentError(
-    `${device} needs a Python with ray (${tried}); \`npx tilescript setup --ray\` makes one, and \`pip install ray==VERSION\` adds the cluster's version to yours`,
+    `${device} needs a Python with ray (${tried}); \`npx tilescript setup --ray\` makes one, and \`pip install "ray[client]==VERSION"\` adds the cluster's version to yours`,
   );
 }
 

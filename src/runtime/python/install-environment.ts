@@ -108,9 +108,9 @@ type RayChoice = NonNullable<SetupOptions["ray"]>;
 
 const isWanted = ({ version }: RayChoice, found: string): boolean => found !== "" && found === (version ?? found);
 
-/** The version of Ray that a Python has; empty for none. */
+/** The version of Ray that a Python has; empty for none, or without what Ray's clients need. */
 async function rayOf(python: string, on: SetupPlace): Promise<string> {
-  const script = "from importlib.metadata import version; print(version('ray'))";
+  const script = "from importlib.metadata import version; version('grpcio'); print(version('ray'))";
   const { exitCode, stdout } = await on.run(python, pythonScript(script), { deadlineMs: defaultStartMs });
   return exitCode === 0 ? stdout.trim() : "";
 }
@@ -118,7 +118,7 @@ async function rayOf(python: string, on: SetupPlace): Promise<string> {
 /** A cluster accepts programs of its own version of Ray only, so a version replaces another one. */
 async function addRay(ray: RayChoice, python: string, on: SetupPlace, say: (line: string) => void): Promise<void> {
   say(`installing Ray for ${python}${on.where}: about 80 MB to download and 300 MB on disk`);
-  const what = ray.version === undefined ? ["-r", await on.listed(ray.lock)] : [`ray==${ray.version}`];
+  const what = ray.version === undefined ? ["-r", await on.listed(ray.lock)] : [`ray[client]==${ray.version}`];
   await run(
     { name: "pip install", command: python, args: on.module("pip", "install", ...PIP_FLAGS, ...what) },
     on,

@@ -2,7 +2,7 @@
 
     python gluon.py FOLDER --out FILE [--seconds 240] [--only NAME]
 
-FOLDER has the modules that bench/gluon.ts writes. Random products, in the folder random, are compared with
+FOLDER has the modules that bench/gluon.ts writes. Random kernels, in the folder random, are compared with
 their plain kernels, several at a time. Each config of each kernel is compared with PyTorch at
 several sizes, odd ones too, on outputs that were NaN before, and must give the same bits in each of three
 runs. Then the specialised kernel, the plain one and PyTorch take turns, and the medians count. All of it
@@ -12,7 +12,6 @@ happens in a child process: where a kernel hangs, the child is ended after a dea
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import queue
 import statistics
@@ -24,6 +23,8 @@ from pathlib import Path
 from typing import Any
 
 import gluon_attention as attention
+import gluon_random
+from gluon_modules import load, say, tuner_of
 
 ROUNDS = 12
 #: Seconds after which a kernel hangs; attention's cases end earlier, or are ended.
@@ -49,23 +50,6 @@ TIMED = [
     ("gemm_persistent_tma", 4096, "float16"),
     ("linear_gelu", 4096, "bfloat16"),
 ]
-
-
-def say(**row: Any) -> None:
-    print(json.dumps(row), flush=True)
-
-
-def load(path: Path) -> Any:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def tuner_of(module: Any) -> Any:
-    return next(value for name, value in vars(module).items() if name.endswith("_specialised_kernel"))
 
 
 class Problem:
@@ -205,100 +189,6 @@ def measure(name: str, module: Any, size: int, dtype: str) -> None:
     )
 
 
-def compare_random(folder: Path, seed: int) -> dict[str, Any]:
-    """One random product, with one of its configs, at two sizes: specialised, again, and plain."""
-    import inspect
-
-    import torch
-
-    index = json.loads((folder / "index.json").read_text())
-    about = index[seed]
-    module = load(folder / f"{about['name']}.py")
-    tuner = tuner_of(module)
-    tuner.configs = [tuner.configs[seed % len(tuner.configs)]]
-    is_specialised = module._is_specialised
-    named = inspect.signature(module.kernel_fn).parameters.values()
-    outputs = [each.name for each in named if each.kind is each.KEYWORD_ONLY]
-    sizes = [(200, 264, 136), (456, 520, 328)] if seed % 2 else [(192, 256, 128), (400, 528, 336)]
-    found: dict[str, Any] = {**about, "equal": True, "wrong": []}
-    for m, n, k in sizes:
-        rows = m if "a.T" in about["words"] else m - 7
-        torch.manual_seed(seed)
-        inputs = module.get_inputs(M=rows, N=n, K=k)
-        module._is_specialised = lambda *_: False
-        made = module.kernel_fn(*inputs)
-        plain = made if isinstance(made, tuple) else (made,)
-        module._is_specialised = is_specialised
-        given = [torch.full_like(each, float("nan")) for each in plain]
-        # Whether the specialised kernel was launched.
-        took: list[bool] = []
-
-        def note(*tensors: Any, took: list[bool] = took) -> bool:
-            took.append(is_specialised(*tensors))
-            return took[-1]
-
-        module._is_specialised = note
-        module.kernel_fn(*inputs, **dict(zip(outputs, given)))
-        first = [each.clone() for each in given]
-        for each in given:
-            each.fill_(float("nan"))
-        module.kernel_fn(*inputs, **dict(zip(outputs, given)))
-        module._is_specialised = is_specialised
-        if took != [True, True]:
-            found["wrong"].append("the plain kernel was launched")
-        for again, once, other in zip(given, first, plain):
-            step = {torch.float16: 2.0**-9, torch.bfloat16: 2.0**-6, torch.float32: 2.0**-14}[other.dtype]
-            allowed = step * (other.float().abs() + 0.02 * other.float().abs().max())
-            off = (once.float() - other.float()).abs()
-            found["equal"] = found["equal"] and torch.equal(once, other)
-            if not torch.equal(again, once):
-                found["wrong"].append(f"{rows}x{n}x{k}: two runs differ")
-            if not bool((off <= allowed).all()):
-                found["wrong"].append(f"{rows}x{n}x{k}: off by {off.max().item()}")
-    return found
-
-
-def work_random(folder: Path, first: int, step: int, deadline: float) -> None:
-    for seed in range(first, len(json.loads((folder / "index.json").read_text())), step):
-        if time.time() > deadline:
-            break
-        print(f"#{seed}", flush=True)
-        try:
-            say(**compare_random(folder, seed))
-        except Exception as error:  # noqa: BLE001
-            say(name=f"#{seed}", wrong=[f"{type(error).__name__}: {error}"[-400:]], equal=False)
-            if "CUDA" in str(error):
-                sys.exit(3)
-
-
-def every_random(folder: Path, seconds: float, processes: int = 14) -> dict[str, Any]:
-    """All random products, each process with its share; one that is not done in time hangs, or is too slow."""
-    deadline = time.time() + seconds
-    command = [sys.executable, __file__, str(folder), "--random"]
-    children = [
-        subprocess.Popen([*command, str(i), str(processes), str(deadline)], stdout=subprocess.PIPE, text=True)
-        for i in range(processes)
-    ]
-    rows, faults = [], []
-    for child in children:
-        try:
-            text, _ = child.communicate(timeout=max(1, deadline + 45 - time.time()))
-        except subprocess.TimeoutExpired:
-            child.kill()
-            text, _ = child.communicate()
-            faults.append(f"hung at {[line for line in text.splitlines() if line.startswith('#')][-1:]}")
-        else:
-            if child.returncode:
-                faults.append(f"ended with {child.returncode}")
-        rows += [json.loads(line) for line in text.splitlines() if line.startswith("{")]
-    return {
-        "random": len(rows),
-        "equal": sum(row["equal"] for row in rows),
-        "wrong": [row for row in rows if row["wrong"]],
-        "faults": faults,
-    }
-
-
 def steps(folder: Path, only: str) -> list[tuple[str, ...]]:
     names = sorted(path.stem for path in folder.glob("*.py"))
     every = [("compare", name) for name in names]
@@ -339,16 +229,13 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=240)
     parser.add_argument("--only", default="")
     parser.add_argument("--work", nargs=2, type=float)
-    parser.add_argument("--random", nargs=3, type=float)
     given = parser.parse_args()
-    if given.random:
-        return work_random(given.folder, int(given.random[0]), int(given.random[1]), given.random[2])
     if given.work:
         return work(given.folder, given.only, int(given.work[0]), given.work[1])
     deadline = time.time() + given.seconds
     start, rows = 0, []
     if (given.folder / "random").exists():
-        rows.append(every_random(given.folder / "random", given.seconds / 2))
+        rows.append(gluon_random.compare(given.folder / "random", given.seconds / 2))
         print(json.dumps(rows[-1]), flush=True)
     total = len(steps(given.folder, given.only))
     while start < total and time.time() < deadline:

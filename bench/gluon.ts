@@ -13,8 +13,12 @@ import { gemmPersistentTma } from "../examples/gemm-persistent-tma.js";
 import { gemmTma } from "../examples/gemm-tma.js";
 import { linearGelu } from "../examples/linear-gelu.js";
 import { inOneLoop, inTwoLoops, unmasked, windowed } from "../tests/unit/codegen/fixtures/attentions.js";
+import { randomAttention } from "../tests/kernels/random/random-attentions.js";
 import { randomProduct } from "../tests/kernels/random/random-products.js";
 import { resultFile, runOnModules } from "./in-python.js";
+
+/** Random kernels of each form. */
+const EACH = 320;
 
 const { values: given } = parseArgs({
   options: { out: { type: "string", default: "gluon.json" }, prepare: { type: "string" } },
@@ -32,10 +36,10 @@ async function emitInto(folder: string): Promise<void> {
   }
   const random = join(folder, "random");
   mkdirSync(random, { recursive: true });
-  const products = Array.from({ length: 320 }, (_, seed) => randomProduct(seed));
-  for (const { name, kernel } of products)
+  const drawn = [randomProduct, randomAttention].flatMap((draw) => Array.from({ length: EACH }, (_, i) => draw(i)));
+  for (const { name, kernel } of drawn)
     writeFileSync(join(random, `${name}.py`), (await build(kernel)).emit({ specialise: "always" }).python);
-  const index = products.map(({ name, dtype, words }) => ({ name, dtype, words }));
+  const index = drawn.map(({ name, dtype, words, sizes, isStrided }) => ({ name, dtype, words, sizes, isStrided }));
   writeFileSync(join(random, "index.json"), `${JSON.stringify(index)}\n`);
 }
 

@@ -8,7 +8,6 @@ compiling takes longest; one that does not end in time hangs.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import random
 import statistics
@@ -17,6 +16,8 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
+
+from gluon_modules import load, say, tuner_of
 
 NAMES = ("attention", "in_two_loops", "in_one_loop", "windowed", "unmasked")
 #: Those that are compared with their plain kernels, and not with PyTorch.
@@ -39,14 +40,6 @@ TIMED = [
     ("attention", 128, "full", "bfloat16"),
     ("attention", 128, "causal", "bfloat16"),
 ]
-
-
-def say(**row: Any) -> None:
-    print(json.dumps(row), flush=True)
-
-
-def tuner_of(module: Any) -> Any:
-    return next(value for name, value in vars(module).items() if name.endswith("_specialised_kernel"))
 
 
 def reference(q: Any, k: Any, v: Any, causal: bool) -> Any:
@@ -114,11 +107,7 @@ def compare_share(path: Path, share: int, of: int) -> None:
     import torch
 
     torch.backends.cuda.matmul.allow_tf32 = False
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
+    module = load(path)
     tuner = tuner_of(module)
     for index, config in enumerate(list(tuner.configs)):
         tuner.configs = [config]

@@ -4,6 +4,7 @@ import type { KernelIR, Value } from "../ir/nodes.js";
 import { bodiesOf, hostBlocksOf, walkUses } from "../ir/walk.js";
 import type { Dim } from "../types/shape.js";
 import type { AttentionForm } from "./attention-form.js";
+import { bytesOf, SHARED_BYTES } from "./shared-memory.js";
 import { unsuited } from "./unsuited.js";
 
 export interface AttentionConfig {
@@ -36,19 +37,42 @@ export function attentionConfigs(ir: KernelIR, form: AttentionForm, mayWiden: bo
         form.queries.statement.at,
       );
   const isFree = mayWiden && typeof columns === "string" && onlySizesBlocks(ir, form, columns);
+  const fits = (config: Config, consumers: 1 | 2): boolean => sharedBytes(form, config, consumers) <= SHARED_BYTES;
   const found = ir.tuning.configs.flatMap((config): readonly AttentionConfig[] => {
     const at = (dim: Dim) => (typeof dim === "number" ? dim : Number(config.values[dim]));
     if (heads.some((size) => typeof size === "string" && size in config.values && !HEAD_SIZES.includes(at(size))))
       return [];
     const consumers = at(rows) / GROUP_ROWS;
     if (consumers !== 1 && consumers !== 2) return [];
-    if (isFree)
-      return [{ config: { ...config, values: { ...config.values, [columns]: WIDE } }, consumers, stages: STAGES }];
-    return at(columns) === WIDE || at(columns) === WIDE / 2 ? [{ config, consumers, stages: STAGES }] : [];
+    const wide = isFree ? { ...config, values: { ...config.values, [columns]: WIDE } } : config;
+    const suits = (each: Config) => {
+      const keys = typeof columns === "number" ? columns : each.values[columns];
+      return (keys === WIDE || keys === WIDE / 2) && fits(each, consumers);
+    };
+    const suited = [wide, config].find(suits);
+    return suited ? [{ config: suited, consumers, stages: STAGES }] : [];
   });
-  if (found.length === 0) unsuited("none of its configs has blocks of 64 or 128 rows, and of 64 or 128 keys", ir.at);
+  if (found.length === 0)
+    unsuited(
+      "none of its configs has blocks of 64 or 128 rows, and of 64 or 128 keys, that fit in shared memory",
+      ir.at,
+    );
   const texts = found.map(({ config }) => JSON.stringify(config.values));
   return found.filter((_, i) => texts.indexOf(texts[i]!) === i);
+}
+
+/** What a program's queries, keys, values and written blocks take; of heads that only a launch knows, the longest. */
+function sharedBytes({ shape, queries, loops, stores }: AttentionForm, { values }: Config, consumers: 1 | 2): number {
+  const [, columns, inner, width] = shape.map((dim) => {
+    const size = typeof dim === "number" ? dim : values[dim];
+    return typeof size === "number" ? size : Math.max(...HEAD_SIZES);
+  });
+  const rows = consumers * GROUP_ROWS;
+  const [{ keys, values: each }] = loops as readonly [(typeof loops)[number]];
+  const written = new Set(stores.flatMap(({ block }) => block?.tensor ?? []));
+  const outputs = [...written].reduce((sum, { dtype }) => sum + rows * width! * bytesOf(dtype), 0);
+  const turn = columns! * (inner! * bytesOf(keys.block.tensor.dtype) + width! * bytesOf(each.block.tensor.dtype));
+  return rows * inner! * bytesOf(queries.tensor.dtype) + STAGES * turn + outputs;
 }
 
 /**

@@ -65,6 +65,9 @@ export interface AttentionStore {
   readonly block: BlockAccess | undefined;
 }
 
+/** Axes before rows and elements, such as batch and head. */
+const MOST_LEAD = 3;
+
 /** @throws Unsuited with the reason why the kernel is no attention, and where. */
 export function attentionForm(ir: KernelIR): AttentionForm {
   return new AttentionReader(ir).form();
@@ -273,8 +276,8 @@ function checkPure(statement: Statement): void {
 }
 
 function checkPlain({ axes, lead, tensor, statement }: BlockAccess): void {
-  if (lead.length !== 1)
-    unsuited(`${tensor.name} has no three axes; the form takes heads, rows and elements of a head`, statement.at);
+  if (lead.length > MOST_LEAD)
+    unsuited(`${tensor.name} has ${lead.length + 2} axes; the copy engine takes ${MOST_LEAD + 2}`, statement.at);
   if (axes.some(({ wraps }) => wraps !== undefined)) unsuited("an index wraps", statement.at);
 }
 

@@ -2,10 +2,10 @@
 import type { Config } from "../contract/compiled.js";
 import { configsFor } from "../contract/configs-by-gpu.js";
 import type { KernelIR } from "../ir/nodes.js";
-import { dtypeTable, type Elem, members } from "../types/dtype.js";
 import type { Dim } from "../types/shape.js";
 import { extentDim } from "./block-index.js";
 import type { GemmForm } from "./gemm-form.js";
+import { bytesOf, SHARED_BYTES } from "./shared-memory.js";
 import { unsuited } from "./unsuited.js";
 
 export interface RingConfig {
@@ -20,8 +20,6 @@ export interface RingConfig {
 }
 
 const HOPPER = ["cuda", 90] as const;
-/** Bytes of shared memory that a program may have on an H100 or H200, less what barriers and alignment take. */
-const SHARED_BYTES = 232_448 - 2048;
 /** Rows of a group of four warps, as the tensor cores take them, and the most columns. */
 const GROUP_ROWS = 64;
 const MOST_COLUMNS = 256;
@@ -78,5 +76,3 @@ function sizeOf(dim: Dim, { values }: Config): number | undefined {
   const size = typeof dim === "number" ? dim : values[dim];
   return typeof size === "number" ? size : undefined;
 }
-
-const bytesOf = (dtype: Elem): number => Math.max(...members(dtype).map((name) => dtypeTable[name].bits / 8));

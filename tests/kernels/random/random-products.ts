@@ -1,24 +1,6 @@
 /** Random products of matrices that have a warp-specialised form: layouts, loops over tiles, epilogues, outputs. */
 import { constexpr, descriptor, kernel, tensor, tl } from "tilescript";
-
-/** Numbers that follow from a seed: mulberry32. */
-function randomFrom(seed: number) {
-  let state = seed >>> 0;
-  return (): number => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
-export interface RandomProduct {
-  readonly name: string;
-  readonly kernel: unknown;
-  readonly dtype: "float16" | "bfloat16";
-  /** What was drawn, for reports. */
-  readonly words: string;
-}
+import { drawFrom, type RandomKernel } from "./random-numbers.js";
 
 const TILES = [
   [64, 128, 64],
@@ -30,13 +12,21 @@ const TILES = [
   [128, 256, 32],
 ] as const;
 
+/** Sizes M, N, K with and without partial blocks. */
+const ODD = [
+  [200, 264, 136],
+  [456, 520, 328],
+] as const;
+const WHOLE = [
+  [192, 256, 128],
+  [400, 528, 336],
+] as const;
+
 type Step = "scale" | "bias" | "rowScale" | "relu" | "swish" | "norm" | "max" | "residual";
 const STEPS: readonly Step[] = ["scale", "bias", "rowScale", "relu", "swish", "norm", "max", "residual"];
 
-export function randomProduct(seed: number): RandomProduct {
-  const random = randomFrom(seed * 7919 + 1);
-  const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!;
-  const chance = (p: number) => random() < p;
+export function randomProduct(seed: number): RandomKernel {
+  const { pick, chance, whole } = drawFrom(seed * 7919 + 1);
   const dtype = pick(["float16", "bfloat16"] as const);
   const T = tl.dtype("T", [tl[dtype]]);
   const [BLOCK_M, BLOCK_N, BLOCK_K] = pick(TILES);
@@ -49,7 +39,7 @@ export function randomProduct(seed: number): RandomProduct {
   const sums = chance(0.3);
   const halves = !wraps && chance(0.3);
   const outDtype = chance(0.25) ? tl.float32 : T;
-  const steps = Array.from({ length: Math.floor(random() * 4) }, () => pick(STEPS)).filter(
+  const steps = Array.from({ length: whole(0, 3) }, () => pick(STEPS)).filter(
     (step, i, all) => all.indexOf(step) === i && !(wraps && (step === "norm" || step === "max")),
   );
   // A half of the columns has no fold of the whole row.
@@ -136,7 +126,10 @@ export function randomProduct(seed: number): RandomProduct {
     ...(second ? ["two outputs"] : []),
     ...own,
   ].join(", ");
-  return { name, kernel: (kernel as any)(name, spec, body), dtype, words };
+  // The copy engine takes rows of whole 16 bytes, and rows of a.T are as long as M.
+  const odd = swapA ? 0 : 7;
+  const sizes = (seed % 2 ? ODD : WHOLE).map(([M, N, K]) => ({ M: M - odd, N, K }));
+  return { name, kernel: (kernel as any)(name, spec, body), dtype, words, sizes, isStrided: false };
 }
 
 function apply(step: Step, x: any, args: any, rows: any, columns: any): any {

@@ -66,7 +66,7 @@ def compile_config(tuner, config, dtype, others, constants):
         for name in function.arg_names
         if name.endswith("_desc")
     }
-    known = {**constants, **config.kwargs}
+    known = {name: value for name, value in {**constants, **config.kwargs}.items() if name in function.arg_names}
     config.pre_hook({**described, **known})
 
     def type_of(name):

@@ -67,6 +67,8 @@ describe("should recognise attention", () => {
     ["of a loop over whole blocks and one over the edge, with a number for each row", attentions.inTwoLoops, 2, 2],
     ["of keys near each row, with scores that are changed", attentions.windowed, 1, 1],
     ["without a mask", attentions.unmasked, 1, 1],
+    ["of batches of heads that share keys", attentions.grouped, 1, 1],
+    ["with two blocks to write", attentions.twoOutputs, 1, 2],
   ])("%s", (_, kernel, loops, stores) => {
     const { form, configs } = attentionOf(kernel);
     expect([form.loops.length, form.stores.length]).toEqual([loops, stores]);
@@ -76,6 +78,8 @@ describe("should recognise attention", () => {
   test("and take as many keys as are fastest, where the keys beyond the last one are hidden", () => {
     const keys = (kernel: unknown) => attentionOf(kernel).configs.map(({ config }) => config.values["BLOCK_N"]);
     expect(keys(attention)).toEqual([128, 128]);
+    // More of them would not fit in shared memory, beside what it writes.
+    expect(keys(attentions.twoOutputs)).toEqual([64]);
     // Its keys beyond the last one count as zeros, as many as a block has.
     expect(keys(attentions.unmasked)).toEqual([64]);
     // Its own arithmetic uses the number of keys.

@@ -1,0 +1,26 @@
+"""What the scripts of warp-specialised kernels do with the modules that bench/gluon.ts writes."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def say(**row: Any) -> None:
+    print(json.dumps(row), flush=True)
+
+
+def load(path: Path) -> Any:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def tuner_of(module: Any) -> Any:
+    return next(value for name, value in vars(module).items() if name.endswith("_specialised_kernel"))

@@ -1,8 +1,8 @@
 /** Quotients and remainders of polynomials: simplified where that is certain, else as atoms with Euclid's equation. */
 import { isAtLeastZero } from "./decide.js";
-import { atLeastZero, type Definition, isZero, type Knowledge } from "./knowledge.js";
+import { atLeastZero, type Definition, isOwn, isZero, keyOf, type Knowledge } from "./knowledge.js";
 import { exactQuotient, type Integer, plus, remainderOf, times } from "./exact-integer.js";
-import { monomialOf, UNIT } from "./monomial.js";
+import { UNIT } from "./monomial.js";
 import {
   add,
   atom,
@@ -20,19 +20,19 @@ import {
   subtract,
   ZERO,
 } from "./polynomial.js";
+import { boundQuotient } from "./quotient-bounds.js";
 
 export interface Divided {
   readonly quotient: Polynomial;
   readonly remainder: Polynomial;
 }
-type DivisionAtoms = Extract<Definition, { readonly kind: "division" }>;
 
 /** `floors` as Python does; else it truncates, with a remainder of the dividend's sign. */
 export function divide(known: Knowledge, dividend: Polynomial, divisor: Polynomial, floors: boolean): Divided {
   if (isEqual(divisor, ONE)) return { quotient: dividend, remainder: ZERO };
-  const key = `${dividend.key} / ${divisor.key}`;
-  const same = known.named.get(`quotient ${key}`);
-  if (same) return { quotient: same, remainder: known.named.get(`remainder ${key}`)! };
+  const [quotientKey, remainderKey] = [keyOf.quotient(dividend, divisor), keyOf.remainder(dividend, divisor)];
+  const same = known.named.get(quotientKey);
+  if (same) return { quotient: same, remainder: known.named.get(remainderKey)! };
   const isPositive = isAtLeastZero(known, subtract(divisor, ONE), "products");
   const isNatural = isPositive && isAtLeastZero(known, dividend, "products");
   if (!isNatural)
@@ -43,8 +43,8 @@ export function divide(known: Knowledge, dividend: Polynomial, divisor: Polynomi
   learn(known, subtract(divisor, ONE));
   learn(known, dividend);
   const result = simplified(known, dividend, divisor) ?? named(known, dividend, divisor);
-  known.named.set(`quotient ${key}`, result.quotient);
-  known.named.set(`remainder ${key}`, result.remainder);
+  known.named.set(quotientKey, result.quotient);
+  known.named.set(remainderKey, result.remainder);
   return result;
 }
 
@@ -106,7 +106,8 @@ function simplified(known: Knowledge, dividend: Polynomial, divisor: Polynomial)
   const [plain, unfolded] = otherForms(known, dividend, divisor);
   const whole: Division = { quotient: ZERO, rest: dividend };
   const ways = [dividend, plain, unfolded].flatMap((form) => (form ? divisions(form, divisor) : []));
-  for (const { quotient, rest } of [...ways, whole]) {
+  for (const way of [...ways, whole]) {
+    const { quotient, rest } = withoutDebt(way, divisor);
     if (isAtLeastZero(known, rest, "products")) {
       if (isAtLeastZero(known, subtract(subtract(divisor, ONE), rest), "products"))
         return { quotient, remainder: rest };
@@ -117,6 +118,13 @@ function simplified(known: Knowledge, dividend: Polynomial, divisor: Polynomial)
     }
   }
   return undefined;
+}
+
+/** `divisor * q - 1` is `divisor * (q - 1) + divisor - 1`: the last element of the block before. */
+function withoutDebt(division: Division, divisor: Polynomial): Division {
+  const { quotient, rest } = division;
+  if (!isConstant(rest) || constantOf(rest) >= 0) return division;
+  return { quotient: subtract(quotient, ONE), rest: add(rest, divisor) };
 }
 
 /** The dividend with remainders by the same divisor as their dividends, and that with dividends as `b * q + r`. */
@@ -177,11 +185,6 @@ function timesWithin(part: Polynomial, whole: Polynomial): Integer | undefined {
   return by;
 }
 
-/** Whether the conditions of a division, which another case may have made, hold here. */
-export function isOwn(known: Knowledge, { dividend, divisor, quotient }: DivisionAtoms): boolean {
-  return known.named.get(`quotient ${dividend.key} / ${divisor.key}`)?.of(monomialOf([quotient])) === 1;
-}
-
 function atoms(known: Knowledge, dividend: Polynomial, divisor: Polynomial): Divided {
   const [quotient, remainder] = [known.fresh(), known.fresh()];
   const definition = { kind: "division", dividend, divisor, quotient, remainder } as const;
@@ -207,77 +210,6 @@ function named(known: Knowledge, dividend: Polynomial, divisor: Polynomial): Div
     subtract(dividend, remainder),
   ])
     known.add(atLeastZero(p));
-  // The blocks that cover something are no more than its elements.
-  const covered = subtract(dividend, subtract(divisor, ONE));
-  if (!isConstant(covered) && isAtLeastZero(known, covered, "sums")) {
-    known.add(atLeastZero(subtract(covered, quotient)));
-    boundBelow(known, dividend, divisor, quotient);
-  }
-  boundByMost(known, dividend, divisor, quotient);
-  boundByFactor(known, dividend, divisor, quotient);
-  compareQuotients(known, dividend, divisor, quotient);
+  boundQuotient(known, { dividend, divisor, quotient }, (larger) => simplified(known, larger, divisor)?.quotient);
   return { quotient, remainder };
-}
-
-/** What is at least as large as the divisor contains it once, and from there on no oftener than the divisor's least number. */
-function boundBelow(known: Knowledge, dividend: Polynomial, divisor: Polynomial, quotient: Polynomial): void {
-  const beyond = subtract(dividend, divisor);
-  if (!isAtLeastZero(known, beyond, "sums")) return;
-  const more = subtract(quotient, ONE);
-  known.add(atLeastZero(more));
-  const least = known.least(divisor) ?? 1;
-  if (least > 1 && !isConstant(divisor)) known.add(atLeastZero(subtract(beyond, scale(more, least))));
-}
-
-/** Of a number below `f * divisor` the quotient is below `f`: a program's row, where the grid is rows times columns. */
-function boundByMost(known: Knowledge, dividend: Polynomial, divisor: Polynomial, quotient: Polynomial): void {
-  const [monomial] = dividend.monomials;
-  if (monomial === undefined || dividend.size > 1 || dividend.coefficients[0] !== 1 || isConstant(divisor)) return;
-  for (const { p, exact } of known.conditions.slice()) {
-    if (exact || p.size > 3 || p.of(monomial) !== -1) continue;
-    const end = add(add(p, dividend), ONE);
-    const found = divisions(end, divisor).find(({ rest }) => rest.size === 0);
-    if (found) known.add(atLeastZero(subtract(subtract(found.quotient, ONE), quotient)));
-  }
-}
-
-/**
- * Of a remainder by `f * g` that is below `f * divisor`, the quotient is below `f`: a place in a group of rows, by the
- * rows that the group has, is a column.
- */
-function boundByFactor(known: Knowledge, dividend: Polynomial, divisor: Polynomial, quotient: Polynomial): void {
-  const [monomial] = dividend.monomials;
-  if (monomial === undefined || dividend.size > 1 || dividend.coefficients[0] !== 1) return;
-  const inner = known.definitionOf(monomial);
-  if (inner?.kind !== "division" || inner.remainder !== monomial.atoms[0]) return;
-  if (inner.divisor.size !== 1 || isConstant(divisor) || !isOwn(known, inner)) return;
-  for (const factor of inner.divisor.atoms) {
-    const f = atom(factor);
-    if (!isAtLeastZero(known, subtract(subtract(multiply(f, divisor), ONE), dividend), "products")) continue;
-    known.add(atLeastZero(subtract(subtract(f, ONE), quotient)));
-  }
-}
-
-/** Quotients by one divisor are ordered as their dividends. */
-function compareQuotients(known: Knowledge, dividend: Polynomial, divisor: Polynomial, quotient: Polynomial): void {
-  const key = divisor.key;
-  for (const [name, other] of known.definitions) {
-    if (other.kind !== "division" || other.quotient !== name || quotient.has(monomialOf([name]))) continue;
-    if (other.divisor.key !== key || !isOwn(known, other)) continue;
-    const q = atom(name);
-    for (const [high, low, above, below] of [
-      [q, quotient, other.dividend, dividend],
-      [quotient, q, dividend, other.dividend],
-    ] as const) {
-      const apart = subtract(above, below);
-      if (isAtLeastZero(known, subtract(apart, divisor), "products")) {
-        known.add(atLeastZero(subtract(subtract(high, low), ONE)));
-        break;
-      }
-      if (isAtLeastZero(known, apart, "products")) {
-        known.add(atLeastZero(subtract(high, low)));
-        break;
-      }
-    }
-  }
 }

@@ -17,6 +17,8 @@ export class Draws {
     const from = Number.isFinite(least) ? least : Math.min(most, 0);
     const to = Math.min(most, from + [4, 100, 1000][this.#below(3)]!);
     const inside = from + this.#below(to - from + 1);
+    // Sizes of 0 and 1 are special; what is found of others holds of more.
+    if (this.seed % 2 === 0 && most === Infinity) return [...new Set([inside, to, from])];
     const end = Number.isFinite(most) ? most : to;
     return [...new Set([[from, inside, to, end][this.#below(4)]!, inside, from, end])];
   }

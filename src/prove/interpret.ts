@@ -2,8 +2,7 @@
 import { conditionsOf as conjuncts, not, type Term, TRUE } from "../terms/term.js";
 import { isAtLeastZero } from "./decide.js";
 import { divide } from "./division.js";
-import { atLeastZero, type Condition, isZero, type Knowledge } from "./knowledge.js";
-import { monomialOf } from "./monomial.js";
+import { atLeastZero, type Condition, isOwn, isZero, keyOf, type Knowledge } from "./knowledge.js";
 import {
   add,
   atom,
@@ -74,7 +73,7 @@ function foldedOnce(known: Knowledge, p: Polynomial): Polynomial | undefined {
     const definition = known.definitionOf(monomial);
     if (definition?.kind !== "division" || definition.remainder !== monomial.atoms[0]) continue;
     const { dividend, divisor, quotient, remainder } = definition;
-    if (!known.named.get(`quotient ${dividend.key} / ${divisor.key}`)?.has(monomialOf([quotient]))) continue;
+    if (!isOwn(known, definition)) continue;
     const whole = scale(multiply(divisor, atom(quotient)), by);
     if (!whole.monomials.every((each, i) => p.of(each) === whole.coefficients[i])) continue;
     return add(subtract(subtract(p, whole), scale(atom(remainder), by)), dividend, by);
@@ -84,7 +83,7 @@ function foldedOnce(known: Knowledge, p: Polynomial): Polynomial | undefined {
 
 /** The smaller or the larger of two, which is one of them. */
 function extreme(known: Knowledge, x: Polynomial, y: Polynomial, of: "least" | "greatest"): Polynomial {
-  const key = `${of} ${x.key} | ${y.key}`;
+  const key = keyOf.extreme(of, x, y);
   const same = known.named.get(key);
   if (same) return same;
   const sign = of === "least" ? 1 : -1;
@@ -94,7 +93,7 @@ function extreme(known: Knowledge, x: Polynomial, y: Polynomial, of: "least" | "
   if (isAtLeastZero(known, opposite(apart), "sums")) return y;
   const name = known.fresh();
   const value = atom(name);
-  known.definitions.set(name, { kind: "extreme", of, x, y });
+  known.definitions.set(name, { kind: "extreme", of, x, y, name });
   known.add(atLeastZero(scale(subtract(x, value), sign)));
   known.add(atLeastZero(scale(subtract(y, value), sign)));
   boundExtreme(known, x, y, value, sign);

@@ -18,9 +18,8 @@ import {
   type Term,
 } from "../terms/term.js";
 import { isAtLeastZero } from "./decide.js";
-import { isOwn } from "./division.js";
 import { polynomialOf } from "./interpret.js";
-import type { Definition, Knowledge } from "./knowledge.js";
+import { type Definition, isOwn, type Knowledge } from "./knowledge.js";
 import type { Model } from "./model.js";
 import { rowFunction } from "./partitions.js";
 import { type Integer, magnitude } from "./exact-integer.js";

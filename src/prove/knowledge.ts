@@ -31,9 +31,17 @@ export type Definition =
       readonly quotient: string;
       readonly remainder: string;
     }
-  | { readonly kind: "extreme"; readonly of: "least" | "greatest"; readonly x: Polynomial; readonly y: Polynomial }
+  | {
+      readonly kind: "extreme";
+      readonly of: "least" | "greatest";
+      readonly x: Polynomial;
+      readonly y: Polynomial;
+      readonly name: string;
+    }
   | { readonly kind: "choice" }
   | { readonly kind: "call"; readonly name: string; readonly given: readonly Polynomial[] };
+
+type Defined<Kind extends Definition["kind"]> = Extract<Definition, { readonly kind: Kind }>;
 
 /** An unknown function's value at a place, and the truths that hold of it, given the values that came before. */
 export type CallFacts = (name: string, given: readonly Term[], value: Term) => readonly Term[];
@@ -194,6 +202,22 @@ export class Knowledge {
     );
     this.add(atLeastZero(subtract(divided, ONE)));
   }
+}
+
+/** By what quotients, remainders, and the smaller or larger of two are found among those that have an atom. */
+export const keyOf = {
+  quotient: (dividend: Polynomial, divisor: Polynomial) => `quotient ${dividend.key} / ${divisor.key}`,
+  remainder: (dividend: Polynomial, divisor: Polynomial) => `remainder ${dividend.key} / ${divisor.key}`,
+  extreme: (of: "least" | "greatest", x: Polynomial, y: Polynomial) => `${of} ${x.key} | ${y.key}`,
+} as const;
+
+/** Whether the conditions of a definition, which another case may have made, hold here. */
+export function isOwn(known: Knowledge, definition: Defined<"division" | "extreme">): boolean {
+  const [key, name] =
+    definition.kind === "division"
+      ? [keyOf.quotient(definition.dividend, definition.divisor), definition.quotient]
+      : [keyOf.extreme(definition.of, definition.x, definition.y), definition.name];
+  return known.named.get(key)?.of(monomialOf([name])) === 1;
 }
 
 /** `x >= y + 1`, as a condition. */

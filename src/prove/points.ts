@@ -4,7 +4,7 @@
  * missing a search takes longer, and a point that were wrong could only leave something open.
  */
 import { Draws } from "./draws.js";
-import type { Cases, Condition, Knowledge } from "./knowledge.js";
+import type { Cases, Condition, Definition, Knowledge } from "./knowledge.js";
 import type { Monomial } from "./monomial.js";
 import type { Polynomial } from "./polynomial.js";
 
@@ -13,6 +13,8 @@ type Point = Map<string, number>;
 
 /** How many are kept. */
 const WANTED = 6;
+/** How many searches may find none before it is given up. */
+const MISSES = 3;
 /** Conditions that have to come in before points are looked for again, where none was found. */
 const MORE = 8;
 
@@ -44,10 +46,11 @@ export class Points {
     const { known } = this;
     if (this.#points.length >= WANTED / 2 || known.conditions.length < this.#drawnAt + MORE) return this;
     this.#drawnAt = known.conditions.length;
-    for (let seed = 0; seed < WANTED && this.#points.length < WANTED; seed++) {
+    let misses = 0;
+    for (let seed = 0; seed < WANTED && misses < MISSES && this.#points.length < WANTED; seed++) {
       const point: Point = new Map();
-      if (!new Search(known, point, seed).meets(known.conditions, known.cases)) break;
-      this.#points.push(point);
+      if (new Search(known, point, seed).meets(known.conditions, known.cases)) this.#points.push(point);
+      else misses++;
     }
     return this;
   }
@@ -136,6 +139,9 @@ class Evaluation {
   }
 }
 
+const isComputed = (definition: Definition | undefined): boolean =>
+  definition?.kind === "division" || definition?.kind === "extreme";
+
 /** An atom that needs a value, with what can be checked as soon as it has one. */
 interface Place {
   readonly name: string;
@@ -161,6 +167,7 @@ class Search {
   }
 
   meets(conditions: readonly Condition[], cases: readonly Cases[]): boolean {
+    this.#placeDefined(conditions, cases);
     for (const condition of conditions) {
       const place = this.#lastOf(condition.p);
       if (place) place.conditions.push(condition);
@@ -174,6 +181,22 @@ class Search {
     }
     this.#left = 30 + 2 * this.#places.length;
     return this.#assign(0);
+  }
+
+  /**
+   * What is computed from others comes first, in the order in which it was met, with what it is computed from: a turn that
+   * has to lie below a number of blocks gets its value after the blocks.
+   */
+  #placeDefined(conditions: readonly Condition[], cases: readonly Cases[]): void {
+    const { definitions } = this.known;
+    const defined = new Set<string>();
+    const note = ({ p }: Condition): void => {
+      for (const name of p.atoms) if (isComputed(definitions.get(name)) && !this.point.has(name)) defined.add(name);
+    };
+    conditions.forEach(note);
+    for (const each of cases) for (const list of each.cases) list.forEach(note);
+    const places = new Map([...definitions.keys()].map((name, i) => [name, i]));
+    for (const name of [...defined].sort((x, y) => places.get(x)! - places.get(y)!)) this.#placeOf(name);
   }
 
   #rank(place: Place | undefined): number {

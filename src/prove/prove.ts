@@ -74,6 +74,8 @@ class Prover {
   }
 
   #stand(assigned: Assigned): Stand {
+    // What is known of a launch takes steps too, however many a question before took.
+    this.#steps.refill();
     const model = modelOf(this.ir, this.checked, assigned);
     return { model, contexts: new Contexts(model, this.#steps) };
   }

@@ -1,6 +1,7 @@
 /** Reasoning about terms is right: what is proved holds for all values, and contradictions have no solution. */
 import { describe, expect, test } from "vitest";
 import { Budget } from "../../../src/prove/budget.js";
+import { isAtLeastZero } from "../../../src/prove/decide.js";
 import { contradict } from "../../../src/prove/contradiction.js";
 import { assume, polynomialOf, proves } from "../../../src/prove/interpret.js";
 import { Knowledge } from "../../../src/prove/knowledge.js";
@@ -210,6 +211,57 @@ describe("what kernels need is proved", () => {
     expect(proves(long, atMost(product(n(4), more), difference(a, b)))).toBe(true);
     expect(proves(long, atMost(product(n(5), more), difference(a, b)))).toBe(false);
   });
+});
+
+describe("what is shared out by quotients of products", () => {
+  const [shares, place] = [symbol("shares"), symbol("place")];
+  // c blocks of a steps each, shared out among b programs.
+  const steps = product(c, a);
+  const share = cdiv(steps, b);
+  const natural = [atLeast(a, n(1)), atLeast(b, n(1)), atLeast(c, n(1)), atLeast(place, n(0))];
+  /** Whether it follows without products and cases: what a quotient is bounded by is known with it. */
+  const follows = (known: Knowledge, { parts: [x, y] }: Term): boolean =>
+    isAtLeastZero(known, subtract(polynomialOf(known, y!), polynomialOf(known, x!)), "sums");
+
+  test("the blocks that cover the smaller of two are no more than those of either", () => {
+    const known = knowing(...natural, atLeast(shares, n(0)));
+    expect(follows(known, atMost(cdiv(least(shares, steps), a), c))).toBe(true);
+    expect(proves(known, below(cdiv(least(shares, steps), a), c))).toBe(false);
+    expect(proves(known, atMost(cdiv(greatest(shares, steps), a), c))).toBe(false);
+    // Less than the larger is more than less than either.
+    const left = (of: Term): Term => cdiv(difference(product(n(2), steps), of), a);
+    const above = knowing(...natural, atLeast(shares, n(0)), atMost(shares, product(n(2), steps)));
+    expect(follows(above, atMost(left(greatest(shares, steps)), c))).toBe(true);
+    expect(proves(above, atMost(left(least(shares, steps)), c))).toBe(false);
+  });
+
+  test("every place belongs to one of those who share", () => {
+    const owner = (step: Term) => quotient(step, share);
+    const known = knowing(...natural, below(place, c));
+    const last = sum(product(place, a), a, n(-1));
+    expect(follows(known, below(owner(last), b))).toBe(true);
+    expect(proves(known, below(owner(sum(last, n(1))), b))).toBe(false);
+    expect(proves(known, below(owner(last), sum(b, n(-1))))).toBe(false);
+  });
+
+  test("the last element of the block before is one block less", () => {
+    const known = knowing(...natural);
+    const before = difference(steps, n(1));
+    expect(proves(known, equal(quotient(before, a), difference(c, n(1))))).toBe(true);
+    // It needs no atom of its own.
+    expect(polynomialOf(known, remainder(before, a)).key).toBe(polynomialOf(known, difference(a, n(1))).key);
+  });
+});
+
+test("a turn between numbers of blocks gets its value after them, so that points are found", () => {
+  const turns = ["turn", "inner"].map(symbol);
+  const first = quotient(product(a, b), c);
+  const known = knowing(
+    ...[...turns, a, b, c].map((each) => atLeast(each, n(2))),
+    ...turns.flatMap((turn) => [atLeast(turn, first), below(turn, sum(first, n(3)))]),
+  );
+  expect(known.points.more().refuting(polynomialOf(known, difference(a, first)))).toBeDefined();
+  expect(known.points.more().refuting(polynomialOf(known, difference(turns[0]!, first)))).toBeUndefined();
 });
 
 test("a proof ends when its steps are spent, and then shows nothing", () => {

@@ -251,6 +251,13 @@ def streamed_products(
             "streamed_products: a requirement does not hold: PROGRAMS >= "
             f"1 with PROGRAMS = {PROGRAMS}"
         )
+    if not triton.cdiv(M, 128) * triton.cdiv(N, 128) * triton.cdiv(K, 64) <= 1073741824:
+        raise ValueError(
+            "streamed_products: a requirement does not hold: "
+            "triton.cdiv(M, 128) * triton.cdiv(N, 128) * triton.cdiv(K, "
+            f"64) <= 1073741824 with M = {M}, N = {N}, "
+            f"K = {K}"
+        )
     if _INTERPRETED:
         _check_bfloat16("streamed_products", a.dtype)
 
@@ -342,7 +349,7 @@ def sum_of_pieces(
     Args:
         pieces: [PROGRAMS, 2, 128, 128] float32; updated in place.
         c: [M, N] float16 or bfloat16; updated in place.
-        k: a number, passed as int32.
+        k: a number, passed as int32 in [1, 2147483584).
 
     Raises:
         ValueError: a shape, stride, device or size that the kernel cannot take.
@@ -412,10 +419,21 @@ def sum_of_pieces(
         raise ValueError(
             f"sum_of_pieces: a requirement does not hold: k >= 1 with k = {k}"
         )
+    if not k < 2147483584:
+        raise ValueError(
+            f"sum_of_pieces: a requirement does not hold: k < 2147483584 with k = {k}"
+        )
     if not PROGRAMS >= 1:
         raise ValueError(
             "sum_of_pieces: a requirement does not hold: PROGRAMS >= 1 "
             f"with PROGRAMS = {PROGRAMS}"
+        )
+    if not triton.cdiv(M, 128) * triton.cdiv(N, 128) * triton.cdiv(k, 64) <= 1073741824:
+        raise ValueError(
+            "sum_of_pieces: a requirement does not hold: triton.cdiv(M, "
+            "128) * triton.cdiv(N, 128) * triton.cdiv(k, 64) <= "
+            f"1073741824 with M = {M}, N = {N}, k = "
+            f"{k}"
         )
     if _INTERPRETED:
         _check_bfloat16("sum_of_pieces", c.dtype)

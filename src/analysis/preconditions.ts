@@ -13,6 +13,7 @@ import {
 } from "../ir/nodes.js";
 import { DESCRIPTOR_BYTES, INT32_REACH, MAX_GRID, MAX_NUMEL } from "../types/limits.js";
 import { describedSizes, describedTensors, isOnlyDescribed } from "./described.js";
+import { unsurePowers } from "./powers.js";
 import { tileSizes } from "./tile-sizes.js";
 
 export type Precondition =
@@ -42,7 +43,9 @@ export type Precondition =
   /** A launch option that the config computes: warps are a power of two up to 32, other options are positive. */
   | { readonly kind: "launch-option"; readonly name: string; readonly compute: HostBlock }
   /** An integer that the launch computes is no larger than a tile. */
-  | { readonly kind: "launch-size"; readonly param: ConstexprParam; readonly most: number };
+  | { readonly kind: "launch-size"; readonly param: ConstexprParam; readonly most: number }
+  /** A tile's dimension that the launch computes is a power of two: `tl.nextPowerOf2(N)` is 0 where N is. */
+  | { readonly kind: "launch-power"; readonly param: ConstexprParam };
 
 export type PreconditionOf<Kind extends Precondition["kind"]> = Extract<Precondition, { readonly kind: Kind }>;
 
@@ -90,6 +93,7 @@ function findPreconditions(ir: KernelIR): readonly Precondition[] {
       ([name, compute]) => ({ kind: "launch-option", name, compute }) as const,
     ),
     ...computed.map((param) => ({ kind: "launch-size", param, most: MAX_NUMEL }) as const),
+    ...unsurePowers(ir, computed).map((param) => ({ kind: "launch-power", param }) as const),
   ];
 }
 

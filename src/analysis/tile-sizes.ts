@@ -26,7 +26,8 @@ export function tileSizes(ir: KernelIR): readonly TileSize[] {
 export const fixedTileDims = (ir: KernelIR): readonly number[] =>
   [...tileDims(ir)].filter((dim): dim is number => typeof dim === "number" && dim > 1);
 
-function tileDims(ir: KernelIR): ReadonlySet<number | string> {
+/** The dimensions of the tiles that every launch compiles. */
+export function tileDims(ir: KernelIR): ReadonlySet<number | string> {
   const dimensions = new Set<number | string>();
   for (const statement of compiledOps(ir))
     for (const { type } of resultsOf(statement))

@@ -75,9 +75,33 @@ export function warning(said: Said, at?: Location | undefined, beside: Beside = 
   return { code: said.code, severity: "warning", message: said.message, ...(at && { at }), ...given(beside) };
 }
 
+/** The first error that was thrown while the author's code runs. */
+interface Heard {
+  first?: TileScriptError;
+}
+let heard: Heard | undefined;
+
 /** Throws one error. */
 export function fail(said: Said, at?: Location | undefined, beside?: Beside): never {
-  throw new TileScriptError([problem(said, at, beside)]);
+  const error = new TileScriptError([problem(said, at, beside)]);
+  if (heard) heard.first ??= error;
+  throw error;
+}
+
+/** Runs the author's code. An error that it catches, in a `try` or a `finally`, is thrown at its end. */
+export function heeding<T>(body: () => T): T {
+  const outer = heard;
+  const inner: Heard = {};
+  heard = inner;
+  try {
+    const result = body();
+    if (inner.first) throw inner.first;
+    return result;
+  } finally {
+    heard = outer;
+    // Code of the author's may stand around this too: an operator calls kernels.
+    if (outer && inner.first) outer.first ??= inner.first;
+  }
 }
 
 /** Without the parts that are undefined, which JSON would not show either. */

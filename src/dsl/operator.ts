@@ -1,5 +1,5 @@
 /** An operator of PyTorch, defined out of kernels. */
-import { fail, type Location } from "../diagnostics/diagnostic.js";
+import { fail, heeding, type Location } from "../diagnostics/diagnostic.js";
 import { missingPart, pythonName } from "../diagnostics/catalogue/definition-codes.js";
 import {
   operatorAlias,
@@ -88,8 +88,10 @@ export function traceOperator(
   const face = trace(new KernelDefinition(name, { ...spec, grid: () => [1] }, () => undefined, at), source);
   checkParams(face);
   const recording = new Recording(definition, face, traceKernel);
-  const forward = recording.forward();
-  const backward = recording.backward(forward);
+  const { forward, backward } = heeding(() => {
+    const recorded = recording.forward();
+    return { forward: recorded, backward: recording.backward(recorded) };
+  });
   const [first] = recording.kernels;
   if (!first) fail(operatorKernels.none(name), at);
   return { face, kernels: recording.kernels, forward, backward };

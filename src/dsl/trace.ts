@@ -1,7 +1,7 @@
 /** Runs an author's function once, with symbolic arguments, and records it as IR. */
 import { typeOfArgument } from "../ir/typed.js";
 import { launchOptionNames, SPECIALISE, type Specialise } from "../contract/compiled.js";
-import { fail, type Location, TileScriptError } from "../diagnostics/diagnostic.js";
+import { fail, heeding, type Location, TileScriptError } from "../diagnostics/diagnostic.js";
 import { placeThrown } from "../diagnostics/callsite.js";
 import { changedState, earlyExit, loopBounds, unusedValue } from "../diagnostics/catalogue/control-codes.js";
 import { kernelResult, specValue } from "../diagnostics/catalogue/definition-codes.js";
@@ -45,7 +45,7 @@ type Meta = Readonly<Record<string, Handle>>;
 /** The program that a kernel's body, grid and other callbacks describe. `source` says where the author wrote each. */
 export function trace(kernel: KernelDefinition, source?: SourceIndex): KernelIR {
   try {
-    return traced(kernel, source);
+    return heeding(() => traced(kernel, source));
   } catch (error) {
     const said = pythonName(error, Object.keys(ops));
     if (said) fail(said, placeThrown(error as Error) ?? kernel.at);

@@ -38,7 +38,7 @@ export function refusal(ir: KernelIR, at: Case): string | undefined {
     required ??
     badTile(launch) ??
     thinTile(launch) ??
-    first(launch, "grid", "descriptor", "same-strides", "reach", "count", "tile-size", "launch-size", "launch-option")
+    first(launch, "grid", "descriptor", "same-strides", "reach", "count", "tile-size", "launch-size", "launch-power", "launch-option")
   );
 }
 
@@ -114,6 +114,11 @@ function whyNot(condition: Precondition, { ir, at, bindings }: LaunchCase): stri
       const size = Number(bindings.constant(condition.param.value));
       if (size <= condition.most) return undefined;
       return `${condition.param.name} would be ${size}; a tile holds at most ${condition.most} elements`;
+    }
+    case "launch-power": {
+      const size = Number(bindings.constant(condition.param.value));
+      if (size >= 1 && Number.isInteger(Math.log2(size))) return undefined;
+      return `${condition.param.name} would be ${size}, and a tile's dimension is a power of two`;
     }
     default:
       return condition satisfies never;

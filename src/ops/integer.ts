@@ -71,7 +71,7 @@ export const nextPowerOf2 = defineOp<<const X>(x: Checked<X, WhyInts<"nextPowerO
     return why || constexprType("int", `next_power_of_2(${text})`);
   },
   fold: (x) => nextPower(Number(x)),
-  facts: { nonNegative: (signs) => signs.every(Boolean) },
+  facts: { nonNegative: (signs) => signs.every(Boolean), powerOfTwo: (_, [x]) => x === true },
   proof: { term: ({ x }) => (isNumber(x) ? number(nextPower(Number(x.value))) : call(NEXT_POWER, x)) },
   needs: { hostOnly: true },
 });

@@ -63,7 +63,11 @@ function extremum<Name extends "minimum" | "maximum", Python extends "min" | "ma
         args,
         context,
       ),
-    facts: { nonNegative, ...(python === "min" && { integer: "least" as const }) },
+    facts: {
+      nonNegative,
+      powerOfTwo: (powers) => powers.every(Boolean),
+      ...(python === "min" && { integer: "least" as const }),
+    },
     proof: {
       ...(python === "max" && {
         term: ({ x, y }: { readonly x: Term; readonly y: Term }, { truth }: { readonly truth: boolean }) =>
@@ -129,7 +133,12 @@ export const where = defineOp<
     const chosen = isTile(condition) ? condition : tileOf(condition, "int1");
     return select(chosen, cast(a, dtype), cast(b, dtype));
   },
-  facts: { lanewise: true, rounds: false, nonNegative: ([, x, y]) => x === true && y === true },
+  facts: {
+    lanewise: true,
+    rounds: false,
+    nonNegative: ([, x, y]) => x === true && y === true,
+    powerOfTwo: ([, x, y]) => x === true && y === true,
+  },
   proof: {
     term: ({ condition, x, y }) => choice(asTruth(condition), x, y),
     picks: { condition: "condition", then: "x", otherwise: "y" },

@@ -50,7 +50,22 @@ function constexpr(context: WrapperContext, param: ConstexprParam, local: Local)
   const [value] = hostExpressions(param.compute!, local);
   const isLimited = preconditionsOf(context.ir, "launch-size").some((each) => each.param === param);
   const assigned = py.assign(local(param.value), value!);
-  return isLimited ? [assigned, sizeLimit(context, param, local)] : [assigned];
+  const isUnsure = preconditionsOf(context.ir, "launch-power").some((each) => each.param === param);
+  return [
+    assigned,
+    ...(isLimited ? [sizeLimit(context, param, local)] : []),
+    ...(isUnsure ? [powerCheck(context, param, local)] : []),
+  ];
+}
+
+/** Triton would only say so when it compiles. */
+function powerCheck(context: WrapperContext, param: ConstexprParam, local: Local): Statement {
+  const value = local(param.value);
+  const isShort = py.compare(value, ["<", py.number("1")]);
+  const isOdd = py.compare(py.binary(value, "&", py.binary(value, "-", py.number("1"))), ["!=", py.number("0")]);
+  const name = `${context.names.parameters.get(param.value)} would be `;
+  const after = ", and a tile's dimension is a power of two";
+  return check(py.boolOp("or", isShort, isOdd), messageOf(context, "ValueError", name, { value }, after));
 }
 
 function sizeLimit(context: WrapperContext, param: ConstexprParam, local: Local): Statement {

@@ -155,9 +155,12 @@ function forPython({ signature }: CompiledKernel, given: Arguments): object {
 
 /** Whether the call has a result without elements, which needs no launch: nothing more is asked of it. */
 function isEmpty(kernel: CompiledKernel, given: Arguments): boolean {
-  const { x, q } = given as Readonly<Record<string, Tensor | undefined>>;
-  const shape = (x ?? q)?.shape ?? [];
-  return kernel.signature.tensors.some(({ role }) => role !== "in") && shape.includes(0);
+  const { tensors } = kernel.signature;
+  const holder = tensors.find(({ name }) => name === "x" || name === "q")!;
+  const { shape = [] } = given[holder.name] as Partial<Tensor>;
+  const isZero = (dim: string | number): boolean => shape[holder.dims.indexOf(dim)] === 0;
+  const written = tensors.filter(({ role, optional }) => role !== "in" && !optional);
+  return written.length > 0 && written.every(({ dims }) => dims.some(isZero));
 }
 
 interface Answer {

@@ -155,3 +155,22 @@ export const tall = kernel(
     tl.store(y.at(at), tl.load(x.at(at)));
   },
 );
+
+/** Dimensions of tiles that the launch computes, which are 0 or no power of two for some sizes that outputs lack. */
+export const sums = kernel(
+  "sums",
+  {
+    params: {
+      x: tensor(tl.float32, ["M", "N"]),
+      y: tensor.out(tl.float32, ["M"]),
+      BLOCK: constexpr.launch(({ N }) => tl.nextPowerOf2(N)),
+      HALF: constexpr.launch(({ N }) => N.sub(N.floorDiv(2))),
+    },
+    grid: ({ M }) => [M],
+  },
+  ({ x, y, BLOCK, HALF }) => {
+    const row = tl.inBounds(tl.programId(0));
+    const first = tl.sum(tl.load(x.at(row, tl.arange(0, HALF))), 0);
+    tl.store(y.at(row), first.add(tl.sum(tl.load(x.at(row, tl.arange(0, BLOCK))), 0)));
+  },
+);

@@ -315,6 +315,11 @@ def add_layer_norm_forward(
             f"add_layer_norm_forward: BLOCK_N would be {BLOCK_N}; a "
             f"tile holds at most {_MAX_TILE} elements"
         )
+    if BLOCK_N < 1 or (BLOCK_N & (BLOCK_N - 1)) != 0:
+        raise ValueError(
+            f"add_layer_norm_forward: BLOCK_N would be {BLOCK_N}, and "
+            "a tile's dimension is a power of two"
+        )
     if not BLOCK_N >= N:
         raise ValueError(
             "add_layer_norm_forward: a requirement does not hold: "

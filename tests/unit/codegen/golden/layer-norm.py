@@ -247,6 +247,11 @@ def layer_norm_forward(
             f"layer_norm_forward: BLOCK_N would be {BLOCK_N}; a tile "
             f"holds at most {_MAX_TILE} elements"
         )
+    if BLOCK_N < 1 or (BLOCK_N & (BLOCK_N - 1)) != 0:
+        raise ValueError(
+            f"layer_norm_forward: BLOCK_N would be {BLOCK_N}, and a "
+            "tile's dimension is a power of two"
+        )
     if not BLOCK_N >= N:
         raise ValueError(
             "layer_norm_forward: a requirement does not hold: BLOCK_N >= "

@@ -218,6 +218,11 @@ def rotate(
             f"rotate: BLOCK_HALF would be {BLOCK_HALF}; a tile holds at "
             f"most {_MAX_TILE} elements"
         )
+    if BLOCK_HALF < 1 or (BLOCK_HALF & (BLOCK_HALF - 1)) != 0:
+        raise ValueError(
+            f"rotate: BLOCK_HALF would be {BLOCK_HALF}, and a tile's "
+            "dimension is a power of two"
+        )
     if not BLOCK_HALF >= HALF:
         raise ValueError(
             "rotate: a requirement does not hold: BLOCK_HALF >= HALF "

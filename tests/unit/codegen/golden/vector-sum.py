@@ -218,6 +218,11 @@ def sum_of_sums(sums: torch.Tensor, *, out: torch.Tensor | None = None) -> torch
             f"sum_of_sums: BLOCK would be {BLOCK}; a tile holds at "
             f"most {_MAX_TILE} elements"
         )
+    if BLOCK < 1 or (BLOCK & (BLOCK - 1)) != 0:
+        raise ValueError(
+            f"sum_of_sums: BLOCK would be {BLOCK}, and a tile's "
+            "dimension is a power of two"
+        )
     if not BLOCK >= GROUPS:
         raise ValueError(
             "sum_of_sums: a requirement does not hold: BLOCK >= GROUPS "

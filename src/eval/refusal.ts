@@ -103,13 +103,8 @@ function whyNot(condition: Precondition, { ir, at, bindings }: LaunchCase): stri
       if (size >= least && Number.isInteger(Math.log2(size))) return undefined;
       return `${param.name} must be a power of two${least > 1 ? ` from ${least} up` : ""}, got ${size}`;
     }
-    case "launch-option": {
-      const { name, compute } = condition;
-      const value = Number(bindings.host(compute)[0]);
-      const isRight = name === "numWarps" ? [1, 2, 4, 8, 16, 32].includes(value) : value >= 1;
-      const must = name === "numWarps" ? "a power of two up to 32" : "positive";
-      return isRight ? undefined : `${name} must be ${must}, got ${value}`;
-    }
+    case "launch-option":
+      return wrongOption(condition, bindings);
     case "launch-size": {
       const size = Number(bindings.constant(condition.param.value));
       if (size <= condition.most) return undefined;
@@ -123,6 +118,14 @@ function whyNot(condition: Precondition, { ir, at, bindings }: LaunchCase): stri
     default:
       return condition satisfies never;
   }
+}
+
+/** About an option that the config computes. */
+function wrongOption({ name, compute }: PreconditionOf<"launch-option">, bindings: Bindings): string | undefined {
+  const value = Number(bindings.host(compute)[0]);
+  const isRight = name === "numWarps" ? [1, 2, 4, 8, 16, 32].includes(value) : value >= 1;
+  const must = name === "numWarps" ? "a power of two up to 32" : "positive";
+  return isRight ? undefined : `${name} must be ${must}, got ${value}`;
 }
 
 /** About a tensor that has gaps, or another order. */

@@ -60,11 +60,14 @@ test("comparisons, words and conjunctions choose", () => {
 });
 
 test("both sides are numbers or both are truth values", () => {
-  const mixed = kernel("mixed", { params: { ...params, s: scalar(tl.float32) }, grid }, ({ y, FLAG, s }) => {
-    // @ts-expect-error choose: one side is a truth value, the other a number
-    expect(() => FLAG.choose(true, 1)).toThrow("choose: one side is a truth value, the other a number");
-    // @ts-expect-error choose: needs constexprs or numbers
-    expect(() => FLAG.choose(s, 1)).toThrow("choose: needs constexprs or numbers; choose tiles with tl.when");
+  const spec = { params: { ...params, s: scalar(tl.float32) }, grid };
+  // @ts-expect-error choose: one side is a truth value, the other a number
+  const apart = kernel("apart", spec, ({ y, FLAG }) => tl.store(y.at(0), FLAG.choose(true, 1)));
+  expect(() => compile(apart)).toThrow("choose: one side is a truth value, the other a number");
+  // @ts-expect-error choose: needs constexprs or numbers
+  const tiles = kernel("tiles", spec, ({ y, FLAG, s }) => tl.store(y.at(0), FLAG.choose(s, 1)));
+  expect(() => compile(tiles)).toThrow("choose: needs constexprs or numbers; choose tiles with tl.when");
+  const mixed = kernel("mixed", spec, ({ y, FLAG, s }) => {
     const isWide = FLAG.choose(FLAG.not(), true);
     tl.when(isWide, () => tl.store(y.at(0), s));
   });

@@ -88,6 +88,17 @@ export function fail(said: Said, at?: Location | undefined, beside?: Beside): ne
   throw error;
 }
 
+/** Runs code that tries what may be refused, inside code that is heeded: an error that it catches is an answer to it. */
+export function asking<T>(body: () => T): T {
+  const outer = heard;
+  heard = undefined;
+  try {
+    return body();
+  } finally {
+    heard = outer;
+  }
+}
+
 /** Runs the author's code. An error that it catches, in a `try` or a `finally`, is thrown at its end. */
 export function heeding<T>(body: () => T): T {
   const outer = heard;

@@ -38,7 +38,18 @@ export function refusal(ir: KernelIR, at: Case): string | undefined {
     required ??
     badTile(launch) ??
     thinTile(launch) ??
-    first(launch, "grid", "descriptor", "same-strides", "reach", "count", "tile-size", "launch-size", "launch-power", "launch-option")
+    first(
+      launch,
+      "grid",
+      "descriptor",
+      "same-strides",
+      "reach",
+      "count",
+      "tile-size",
+      "launch-size",
+      "launch-power",
+      "launch-option",
+    )
   );
 }
 

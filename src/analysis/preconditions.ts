@@ -8,17 +8,22 @@ import {
   type KernelIR,
   paramsOf,
   type ScalarParam,
+  type SizeParam,
   type TensorParam,
   type Value,
 } from "../ir/nodes.js";
 import { DESCRIPTOR_BYTES, INT32_REACH, MAX_GRID, MAX_NUMEL } from "../types/limits.js";
 import { describedSizes, describedTensors, isOnlyDescribed } from "./described.js";
 import { unsurePowers } from "./powers.js";
+import { LaunchFacts } from "./launch-facts.js";
+import { nonNegativeValues } from "./signs.js";
 import { tileSizes } from "./tile-sizes.js";
 
 export type Precondition =
   /** A condition that the author requires, by its place. Those that choose between configs prune them instead. */
   | { readonly kind: "requirement"; readonly index: number }
+  /** A size that the host computes, and that may be negative, is not. */
+  | { readonly kind: "size"; readonly param: SizeParam }
   /** Programs along an axis of the grid: a GPU's limit, which Triton asks. */
   | { readonly kind: "grid"; readonly axis: number; readonly most: number }
   /** A tensor that a descriptor reaches has stride 1 on `axis`; its start and all other strides are multiples of `bytes`. */
@@ -79,6 +84,7 @@ function findPreconditions(ir: KernelIR): readonly Precondition[] {
   );
   return [
     ...ir.requires.block.yields.map((_, index) => ({ kind: "requirement", index }) as const),
+    ...uncertainSizes(ir).map((param) => ({ kind: "size", param }) as const),
     ...ir.grid.block.yields.map((_, axis) => ({ kind: "grid", axis, most: MAX_GRID[axis]! }) as const),
     ...describedTensors(ir).map((each) => ({ kind: "descriptor", ...each, bytes: DESCRIPTOR_BYTES }) as const),
     ...paramsOf(ir, "scalar").map((param) => ({ kind: "number", param }) as const),
@@ -95,6 +101,14 @@ function findPreconditions(ir: KernelIR): readonly Precondition[] {
     ...computed.map((param) => ({ kind: "launch-size", param, most: MAX_NUMEL }) as const),
     ...unsurePowers(ir, computed).map((param) => ({ kind: "launch-power", param }) as const),
   ];
+}
+
+/** Computed sizes, but for those whose formula can't be negative. */
+function uncertainSizes(ir: KernelIR): readonly SizeParam[] {
+  const derived = paramsOf(ir, "size").filter((param) => param.derived !== undefined);
+  if (derived.length === 0) return [];
+  const isNonNegative = nonNegativeValues(ir, new LaunchFacts(ir));
+  return derived.filter((param) => !isNonNegative(param.derived!.block.yields[0]!));
 }
 
 /** The sizes that no tensor bounds whose reach is compared. With a stride of 0, the reach of an input does not bound one. */

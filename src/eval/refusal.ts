@@ -31,7 +31,7 @@ import { layoutStrides } from "./tensor.js";
 export function refusal(ir: KernelIR, at: Case): string | undefined {
   const launch: LaunchCase = { ir, at, bindings: new Bindings(ir, launchOf(ir, at)) };
   // The wrapper asks for numbers and layouts before it computes with them.
-  const required = first(launch, "number", "contiguous") ?? first(launch, "requirement");
+  const required = first(launch, "number", "contiguous") ?? first(launch, "requirement", "size");
   // Python raises an error there, so the case fails.
   if (required === undefined && divisionByZero(ir, launch.bindings)) return undefined;
   return (
@@ -78,6 +78,8 @@ function whyNot(condition: Precondition, { ir, at, bindings }: LaunchCase): stri
       if (isMet || isLost(ir.requires.block.yields[condition.index]!, ir.requires, bindings)) return undefined;
       return unmet(ir, condition.index, bindings);
     }
+    case "size":
+      return negative(condition, bindings);
     case "grid": {
       const { axis, most } = condition;
       const size = Number(bindings.host(ir.grid)[axis]);
@@ -137,6 +139,13 @@ function wrongOption({ name, compute }: PreconditionOf<"launch-option">, binding
   const isRight = name === "numWarps" ? [1, 2, 4, 8, 16, 32].includes(value) : value >= 1;
   const must = name === "numWarps" ? "a power of two up to 32" : "positive";
   return isRight ? undefined : `${name} must be ${must}, got ${value}`;
+}
+
+/** About a size that is computed. */
+function negative({ param }: PreconditionOf<"size">, bindings: Bindings): string | undefined {
+  const size = bindings.sizes[param.name]!;
+  const isSize = size >= 0 || isLost(param.derived!.block.yields[0]!, param.derived!, bindings);
+  return isSize ? undefined : `a computed size is negative: ${param.name} = ${size}`;
 }
 
 /** About a tensor that has gaps, or another order. */

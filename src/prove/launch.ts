@@ -206,10 +206,8 @@ export class SymbolicLaunch {
     if (!param.derived) return this.#symbol(param.name, "size", 0);
     const [term] = this.host(param.derived);
     if (term === undefined) return undefined;
-    const isShape = tensorsOf(this.ir, "in", "inout", "out").some(
-      ({ dims, optional }) => !optional && dims.includes(param.value),
-    );
-    if (isShape) this.facts.push(atLeast(term, ZERO()));
+    // The wrapper refuses others.
+    this.facts.push(atLeast(term, ZERO()));
     if ([...termsIn(term)].every(({ kind }) => ["number", "symbol", "sum", "product"].includes(kind))) return term;
     this.facts.push(equal(symbol(param.name), term));
     return symbol(param.name);

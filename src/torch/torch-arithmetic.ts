@@ -66,7 +66,7 @@ export const arithmetic = {
       ),
   }),
   /** Numbers in place of NaN and of the infinities, for which the largest numbers stand unless others are given. */
-  nan_to_num: both<(input: TorchTensor, nan?: number, posinf?: number, neginf?: number) => TorchTensor>({
+  nan_to_num: both<(input: TorchTensor, nan?: TorchNumber, posinf?: TorchNumber, neginf?: TorchNumber) => TorchTensor>({
     params: ["input", "nan", "posinf", "neginf"],
     run: ({ input, nan, posinf, neginf }) =>
       map(array(input), (x) => {

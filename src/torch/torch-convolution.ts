@@ -3,14 +3,17 @@ import { sizeOf } from "../numerics/array.js";
 import { torchArray, type TorchArray } from "./torch-array.js";
 import { type Args, array, number, numbers, type TorchValue } from "./torch-call.js";
 import { functional } from "./torch-record.js";
-import type { TorchAxis, TorchNumber, TorchTensor } from "./torch-values.js";
+import type { TorchNumber, TorchTensor } from "./torch-values.js";
+
+/** One number for all axes, or one for each. */
+type EachAxis = TorchNumber | readonly TorchNumber[];
 
 interface ConvolutionKeywords {
   bias?: TorchTensor;
-  stride?: TorchAxis;
-  padding?: TorchAxis;
-  dilation?: TorchAxis;
-  groups?: number;
+  stride?: EachAxis;
+  padding?: EachAxis;
+  dilation?: EachAxis;
+  groups?: TorchNumber;
 }
 type Convolution = (input: TorchTensor, weight: TorchTensor, keywords?: ConvolutionKeywords) => TorchTensor;
 

@@ -118,7 +118,7 @@ export const indexing = {
     views: true,
   }),
   /** One slice of an axis; the result lacks that axis. */
-  select: both<(input: TorchTensor, dim: number, index: number) => TorchTensor>({
+  select: both<(input: TorchTensor, dim: number, index: TorchNumber) => TorchTensor>({
     params: ["input", "dim", "index"],
     run: ({ input, dim, index }) => {
       const x = array(input);

@@ -4,7 +4,7 @@ import { softplus } from "./torch-activation.js";
 import { type Args, array, number, type TorchValue } from "./torch-call.js";
 import { logSoftmax } from "./torch-lanes.js";
 import { functional, type TorchFunction } from "./torch-record.js";
-import type { TorchTensor } from "./torch-values.js";
+import type { TorchNumber, TorchTensor } from "./torch-values.js";
 
 type Reduction = "none" | "mean" | "sum";
 interface LossKeywords {
@@ -12,7 +12,7 @@ interface LossKeywords {
 }
 interface ClassLossKeywords extends LossKeywords {
   weight?: TorchTensor;
-  ignore_index?: number;
+  ignore_index?: TorchNumber;
 }
 type Loss = (input: TorchTensor, target: TorchTensor, keywords?: LossKeywords) => TorchTensor;
 
@@ -60,7 +60,7 @@ export const losses = {
     (
       input: TorchTensor,
       target: TorchTensor,
-      keywords?: ClassLossKeywords & { label_smoothing?: number },
+      keywords?: ClassLossKeywords & { label_smoothing?: TorchNumber },
     ) => TorchTensor
   >({
     params: ["input", "target", "weight", "size_average", "ignore_index", "reduce", "reduction", "label_smoothing"],

@@ -76,10 +76,18 @@ export const normalisations = {
   >({ params: ["input", "normalized_shape", "weight", "eps"], run: rmsNorm }),
   /** Each group of channels with mean 0 and variance 1; then a weight and a bias for each channel. */
   group_norm: functional<
-    (input: TorchTensor, num_groups: number, weight?: TorchTensor, bias?: TorchTensor, eps?: TorchNumber) => TorchTensor
+    (
+      input: TorchTensor,
+      num_groups: TorchNumber,
+      weight?: TorchTensor,
+      bias?: TorchTensor,
+      eps?: TorchNumber,
+    ) => TorchTensor
   >({ params: ["input", "num_groups", "weight", "bias", "eps"], run: groupNorm }),
   /** Each lane along an axis, divided by its norm. */
-  normalize: functional<(input: TorchTensor, keywords?: { p?: number; dim?: number; eps?: number }) => TorchTensor>({
+  normalize: functional<
+    (input: TorchTensor, keywords?: { p?: TorchNumber; dim?: number; eps?: TorchNumber }) => TorchTensor
+  >({
     params: ["input", "p", "dim", "eps"],
     run: normalize,
   }),

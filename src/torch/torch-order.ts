@@ -111,7 +111,9 @@ export const ordering = {
     }
   >({ params: ["input", "dim", "descending", "stable"], run: (args) => sort(args)[1] }),
   /** The `k` greatest elements along an axis, and their places. */
-  topk: both<(input: TorchTensor, k: number, dim?: number, largest?: boolean | { largest?: boolean }) => TorchPair>({
+  topk: both<
+    (input: TorchTensor, k: TorchNumber, dim?: number, largest?: boolean | { largest?: boolean }) => TorchPair
+  >({
     params: ["input", "k", "dim", "largest", "sorted"],
     run: ({ input, k, dim, largest }) => {
       const x = array(input);

@@ -3,7 +3,7 @@ import { reduceAxes, total } from "./torch-array.js";
 import { alongAxis, type Args, array, number, numbers, reduction } from "./torch-call.js";
 import { largest, logSoftmax, logSumExp, mean, norm, smallest, softmax, variance } from "./torch-lanes.js";
 import { both, everywhere, type TorchFunction } from "./torch-record.js";
-import type { TorchAxis, TorchDType, TorchTensor } from "./torch-values.js";
+import type { TorchAxis, TorchDType, TorchNumber, TorchTensor } from "./torch-values.js";
 
 interface KeepDim {
   keepdim?: boolean;
@@ -13,7 +13,7 @@ interface ReduceKeywords extends KeepDim {
 }
 interface SpreadKeywords extends ReduceKeywords {
   /** How many elements count less in the mean: 1 unless another is given. */
-  correction?: number;
+  correction?: TorchNumber;
   unbiased?: boolean;
 }
 
@@ -51,7 +51,7 @@ export const reductions = {
   all: both<Quantify>(reduction((lane) => Number(lane.every((x) => x !== 0)), { truth: "always" })),
   any: both<Quantify>(reduction((lane) => Number(lane.some((x) => x !== 0)), { truth: "always" })),
   /** `(Σ |x|^p)^(1/p)`; `p` is 2 unless another is given. */
-  norm: both<(input: TorchTensor, p?: number, dim?: TorchAxis, keepdim?: boolean | KeepDim) => TorchTensor>({
+  norm: both<(input: TorchTensor, p?: TorchNumber, dim?: TorchAxis, keepdim?: boolean | KeepDim) => TorchTensor>({
     params: ["input", "p", "dim", "keepdim"],
     run: ({ input, p, dim, keepdim }) =>
       reduceAxes(array(input), numbers(dim), keepdim === true, (lane) => norm(lane, number(p, 2))),

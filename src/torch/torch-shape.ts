@@ -201,11 +201,11 @@ export const shapes = {
     ...MOVE,
   }),
   /** The lower triangle of the last two axes, and 0 above. */
-  tril: both<(input: TorchTensor, diagonal?: number) => TorchTensor>(
+  tril: both<(input: TorchTensor, diagonal?: TorchNumber) => TorchTensor>(
     triangle((difference, diagonal) => difference <= diagonal),
   ),
   /** The upper triangle of the last two axes, and 0 below. */
-  triu: both<(input: TorchTensor, diagonal?: number) => TorchTensor>(
+  triu: both<(input: TorchTensor, diagonal?: TorchNumber) => TorchTensor>(
     triangle((difference, diagonal) => difference >= diagonal),
   ),
 };

@@ -23,7 +23,7 @@ import { hostInputs } from "../body/host-expressions.js";
 import type { KernelNames } from "../names/kernel-names.js";
 import * as py from "../python/py-build.js";
 import type { Expression, FunctionDef, Parameter } from "../python/py.js";
-import { isPruned, prunedRequirements } from "../wrapper/wrapper.js";
+import { isPruned, prunedRequirements } from "../wrapper/wrapper-requirements.js";
 
 /** The helper functions, followed by the kernel that calls them. */
 export function jitFunctions(

@@ -8,7 +8,7 @@ import * as py from "../python/py-build.js";
 import type { Block, Expression } from "../python/py.js";
 import { helper } from "../wrapper/helper-function.js";
 import { INTERPRETED } from "../wrapper/wrapper-checks.js";
-import { isPruned, prunedRequirements } from "../wrapper/wrapper.js";
+import { isPruned, prunedRequirements } from "../wrapper/wrapper-requirements.js";
 
 /**
  * Drops the configs of other GPUs, and those that a requirement excludes; otherwise tuning could choose one that gives

@@ -10,6 +10,7 @@ import type { Block, Expression } from "../python/py.js";
 import { withoutUnusedSizes } from "../python/unused-sizes.js";
 import { contiguousCheck, DEVICE, derivedChecks, shapeChecks } from "../wrapper/wrapper-checks.js";
 import { checkedOutput } from "../wrapper/wrapper-outputs.js";
+import { sizeChecks } from "../wrapper/wrapper-requirements.js";
 import { WrapperScope } from "../wrapper/wrapper-scope.js";
 
 /** Checked as a whole before the first kernel writes: an output may share memory with what only a later one reads. */
@@ -25,6 +26,7 @@ export function outDefinitions(context: OperatorContext): Block {
   const body = [
     ...required.flatMap((param) => shapeChecks(scope, param)),
     ...scope.derivedSizes(),
+    ...sizeChecks(scope),
     ...required.flatMap((param) => derivedChecks(scope, param)),
     py.assign(DEVICE, context.device()),
     ...outputs.flatMap((param) => [py.expression(checkedOutput(scope, param)), ...contiguousCheck(scope, param)]),

@@ -18,6 +18,10 @@ export interface WrapperContext {
   readonly traceable: boolean;
   /** A tensor's name in the wrapper. */
   tensor(param: TensorParam | PointerParam): Expression;
+  /** A parameter of the launch as an expression: its name, or the number that the only config gives it. */
+  local(value: Value): Expression;
+  /** The name of a parameter of the launch. */
+  localText(value: Value): string;
   /** A dimension as an expression, once it is bound. */
   dim(param: TensorParam, axis: number): Expression;
 }
@@ -61,7 +65,11 @@ export class WrapperScope implements WrapperContext {
     });
   }
 
-  protected local(value: Value): Expression {
-    return py.name(this.names.parameters.get(value)!);
+  local(value: Value): Expression {
+    return py.name(this.localText(value));
+  }
+
+  localText(value: Value): string {
+    return this.names.parameters.get(value)!;
   }
 }

@@ -2,7 +2,6 @@
  * The function that PyTorch code calls: it binds sizes from shapes, refuses what the kernel cannot take, allocates the
  * outputs and launches. It never waits for the GPU.
  */
-import { isByGpu } from "../../contract/configs-by-gpu.js";
 import { isOnlyDescribed } from "../../analysis/described.js";
 import { optionalSizes } from "../../analysis/optional-sizes.js";
 import { preconditionsOf } from "../../analysis/preconditions.js";
@@ -26,7 +25,6 @@ import { LAUNCH, WRAP_TRITON } from "./wrapper-helpers.js";
 import { flatText as printExpression } from "../python/layout-expression.js";
 import {
   absentSizeBindings,
-  type MessagePart,
   binderDType,
   defaultDevice,
   derivedChecks,
@@ -47,6 +45,7 @@ import {
   tileSizeChecks,
 } from "./wrapper-checks.js";
 import { int32Checks } from "./wrapper-reach.js";
+import { checkedRequirements, isDecided, requirementCheck, sizeChecks } from "./wrapper-requirements.js";
 import { memoryCheck, outputChecks } from "./wrapper-outputs.js";
 import { WrapperScope } from "./wrapper-scope.js";
 import { specialisedLaunch } from "./wrapper-specialised.js";
@@ -70,6 +69,9 @@ export function wrapper(
 }
 
 class WrapperEmitter extends WrapperScope {
+  /** The requirements that an earlier statement checks. */
+  readonly #checked = new Set<number>();
+
   constructor(
     ir: KernelIR,
     names: KernelNames,
@@ -97,11 +99,7 @@ class WrapperEmitter extends WrapperScope {
       ...[...inputs, ...this.#pointers()].map((param) => this.tensor(param)),
     ];
     const body: Statement[] = [
-      ...numberChecks(this),
-      ...[...inputs, ...this.#pointers()].filter((param) => !param.given).flatMap((param) => tensorCheck(this, param)),
-      ...inputs.filter((param) => !param.optional).flatMap((param) => this.#inputChecks(param)),
-      ...binders.flatMap((param) => this.#inputChecks(param)),
-      ...this.derivedSizes(),
+      ...this.#sizes(inputs, binders),
       ...inputs
         .filter((param) => param.optional && !binders.includes(param))
         .flatMap((param) => this.#inputChecks(param)),
@@ -123,7 +121,7 @@ class WrapperEmitter extends WrapperScope {
       ...int32Checks(this),
       ...tileSizeChecks(this),
       ...launchComputations(this, (v) => this.local(v)),
-      ...this.#requirements(),
+      ...this.#requirements(() => true),
       ...machineChecks(this),
       ...(this.specialised ? specialisedLaunch(this, this.specialised, (v) => this.local(v), results) : []),
       ...this.tensors.flatMap((param) => descriptorOf(this, param, (v) => this.local(v))),
@@ -141,6 +139,28 @@ class WrapperEmitter extends WrapperScope {
       docstring: this.#docstring(),
       body,
     };
+  }
+
+  /** Binds what the shapes of inputs give, and computes the other sizes from it. */
+  #sizes(inputs: readonly TensorParam[], binders: readonly TensorParam[]): Block {
+    const required = [...inputs, ...this.#pointers()].filter((param) => !param.given);
+    const bindings = [
+      ...numberChecks(this),
+      ...required.flatMap((param) => tensorCheck(this, param)),
+      ...inputs.filter((param) => !param.optional).flatMap((param) => this.#inputChecks(param)),
+      ...binders.flatMap((param) => this.#inputChecks(param)),
+    ];
+    if (this.derived.size === 0) return bindings;
+    // Without these, the formulas of sizes may divide by zero.
+    const early = this.#requirements((index) => isDecided(this, index));
+    return [...bindings, ...early, ...this.derivedSizes(), ...sizeChecks(this)];
+  }
+
+  /** Checks of requirements, each once. */
+  #requirements(isWanted: (index: number) => boolean): Block {
+    const wanted = checkedRequirements(this.ir).filter((index) => !this.#checked.has(index) && isWanted(index));
+    for (const index of wanted) this.#checked.add(index);
+    return wanted.flatMap((index) => requirementCheck(this, index));
   }
 
   #inputChecks(param: TensorParam): Block {
@@ -256,30 +276,6 @@ class WrapperEmitter extends WrapperScope {
     });
   }
 
-  /** Requirements that decide between configs prune them; the others are checked here. */
-  #requirements(): Block {
-    const tests = hostExpressions(this.ir.requires, (v) => this.local(v));
-    const named = hostExpressions(this.ir.requires, (v) => py.name(this.#localText(v)));
-    const prunes = prunedRequirements(this.ir);
-    return tests.flatMap((test, i) => {
-      if (prunes[i]) return [];
-      const shown = this.#requirementInputs(i).map((value): MessagePart[] => {
-        const local = this.local(value);
-        return [`${this.#localText(value)} = `, local.kind === "name" ? { value: local } : { text: local }];
-      });
-      const list = shown.flatMap((parts, j) => [j === 0 ? " with " : ", ", ...parts]);
-      const message = messageOf(this, "ValueError", "a requirement does not hold: ", { text: named[i]! }, ...list);
-      return [{ kind: "if" as const, branches: [{ test: py.unary("not", test), body: [message] }] }];
-    });
-  }
-
-  #requirementInputs(index: number): readonly Value[] {
-    const { block, at } = this.ir.requires;
-    return [...hostInputs({ block: { statements: block.statements, yields: [block.yields[index]!] }, at })].filter(
-      (value) => this.names.parameters.has(value),
-    );
-  }
-
   #launch(): Block {
     const grid = hostExpressions(this.ir.grid, (v) => this.#gridValue(v));
     const usesMeta = [...hostInputs(this.ir.grid)].some((value) => this.#isConfig(value));
@@ -347,7 +343,7 @@ class WrapperEmitter extends WrapperScope {
     const fixed = this.ir.tuning.key || !only ? [] : [...values, ...launchOptions(only), ...computedOptions(this)];
     return {
       tensors: tensors.map((param) =>
-        param.kind === "tensor" && param.block ? py.name(this.#localText(param.pointer)) : this.tensor(param),
+        param.kind === "tensor" && param.block ? py.name(this.localText(param.pointer)) : this.tensor(param),
       ),
       numbers: [
         ...this.#numberParams()
@@ -358,7 +354,7 @@ class WrapperEmitter extends WrapperScope {
       options: [
         ...constexprs
           .filter((param) => param.from !== "config" && param.from !== "heuristic")
-          .map((param) => py.keyword(this.#localText(param.value), passed(param, this.local(param.value)))),
+          .map((param) => py.keyword(this.localText(param.value), passed(param, this.local(param.value)))),
         ...fixed,
         ...driverOptions(this.ir),
       ],
@@ -371,11 +367,7 @@ class WrapperEmitter extends WrapperScope {
 
   // ---- names --------------------------------------------------------------------------------------------------------
 
-  #localText(value: Value): string {
-    return this.names.parameters.get(value)!;
-  }
-
-  protected override local(value: Value): Expression {
+  override local(value: Value): Expression {
     const config = this.#configOf(value);
     if (config !== undefined && this.ir.tuning.configs.length === 1) {
       const fixed = this.ir.tuning.configs[0]?.values[config];
@@ -385,7 +377,7 @@ class WrapperEmitter extends WrapperScope {
   }
 
   #gridValue(value: Value): Expression {
-    return this.#isConfig(value) ? py.subscript(py.name("meta"), py.string(this.#localText(value))) : this.local(value);
+    return this.#isConfig(value) ? py.subscript(py.name("meta"), py.string(this.localText(value))) : this.local(value);
   }
 
   /** Whether only a launch knows the value: a config's, or one that a heuristic computes from the config. */
@@ -400,24 +392,4 @@ class WrapperEmitter extends WrapperScope {
     const param = this.ir.params.find((p) => p.value === value);
     return param?.kind === "constexpr" && param.from === "config" ? param.name : undefined;
   }
-}
-
-/** Whether a launch has fewer configs to choose from than the kernel has. */
-export function isPruned(ir: KernelIR): boolean {
-  return isByGpu(ir.tuning.configs) || prunedRequirements(ir).includes(true);
-}
-
-/**
- * For each requirement, whether it names a constexpr that the configs choose, so that it decides which of them are
- * tried. Triton prunes only where there is something to choose from.
- */
-export function prunedRequirements(ir: KernelIR): readonly boolean[] {
-  const { block, at } = ir.requires;
-  return block.yields.map((argument) => {
-    const inputs = hostInputs({ block: { statements: block.statements, yields: [argument] }, at });
-    const isChosen = ir.params.some(
-      (param) => param.kind === "constexpr" && param.from === "config" && inputs.has(param.value),
-    );
-    return isChosen && ir.tuning.key !== undefined && ir.tuning.configs.length > 1;
-  });
 }

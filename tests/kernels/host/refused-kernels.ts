@@ -174,3 +174,31 @@ export const sums = kernel(
     tl.store(y.at(row), first.add(tl.sum(tl.load(x.at(row, tl.arange(0, BLOCK))), 0)));
   },
 );
+
+/** A size that is negative where the window is longer than what it moves over, and whose formula divides. */
+export const windows = kernel(
+  "windows",
+  {
+    params: {
+      x: tensor(tl.float32, ["N"]),
+      window: tensor(tl.float32, ["SPAN"]),
+      y: tensor.out(tl.float32, ["P"]),
+      STRIDE: constexpr.int({ default: 1, range: [1, 9] }),
+      PAD: constexpr.int({ default: 0 }),
+      BLOCK: constexpr(),
+    },
+    dims: { P: ({ N, SPAN, STRIDE, PAD }) => N.add(PAD.mul(2)).sub(SPAN).floorDiv(STRIDE).add(1) },
+    grid: ({ P, BLOCK }) => [tl.cdiv(P, BLOCK)],
+    config: { BLOCK: 16 },
+  },
+  ({ x, window, y, SPAN, STRIDE, PAD, BLOCK }) => {
+    const places = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+    const sum = tl.mut(tl.zeros([BLOCK], tl.float32));
+    for (const i of tl.range(0, SPAN)) {
+      const weight = tl.load(window.at(tl.inBounds(i)));
+      const value = tl.load(x.at(places.mul(STRIDE).sub(PAD).add(i)), { other: 0 });
+      sum.value = sum.value.add(value.mul(weight));
+    }
+    tl.store(y.at(places), sum.value);
+  },
+);

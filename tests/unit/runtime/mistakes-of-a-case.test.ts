@@ -76,18 +76,18 @@ const mistaken = {
   }),
 };
 
-it.each<[keyof typeof mistaken, string, string]>([
+it.each<[keyof typeof mistaken, string, string, string?]>([
   ["grid", "launch", ZERO],
   ["requirement", "launch", ZERO],
   ["heuristic", "launch", ZERO],
   ["launch constexpr", "launch", ZERO],
   ["size", "launch", ZERO],
-  ["negative size", "launch", "dims: P is -100"],
+  ["negative size", "launch", "dims: P is -100", "a computed size is negative: P = -100"],
   ["step of a constexpr", "loop", STEP],
   ["step of a size", "loop", STEP],
-])("should name the author's line for a wrong %s", async (name, kind, message) => {
+])("should name the author's line for a wrong %s", async (name, kind, message, refusal) => {
   const compiled = await build(mistaken[name] as Parameters<typeof build>[0]);
-  expect(compiled.refusal(at)).toBeUndefined();
+  expect(compiled.refusal(at)).toBe(refusal);
   expect(fc.sample(cases(compiled), 3)).toHaveLength(3);
   const { status, failure } = await verifyCase(compiled, device, at);
   expect({ status, kind: failure?.kind }).toEqual({ status: "failed", kind });

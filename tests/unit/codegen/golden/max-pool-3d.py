@@ -158,9 +158,39 @@ def max_pool3d(
             "max_pool3d: x must be torch.float32 or torch.float16 or "
             f"torch.bfloat16, got {x.dtype}"
         )
+    if not PADDING * 2 <= KERNEL:
+        raise ValueError(
+            "max_pool3d: a requirement does not hold: PADDING * 2 <= "
+            f"KERNEL with PADDING = {PADDING}, KERNEL = {KERNEL}"
+        )
+    if not D + PADDING * 2 >= KERNEL:
+        raise ValueError(
+            "max_pool3d: a requirement does not hold: D + PADDING * 2 >= "
+            f"KERNEL with D = {D}, PADDING = {PADDING}, "
+            f"KERNEL = {KERNEL}"
+        )
+    if not H + PADDING * 2 >= KERNEL:
+        raise ValueError(
+            "max_pool3d: a requirement does not hold: H + PADDING * 2 >= "
+            f"KERNEL with H = {H}, PADDING = {PADDING}, "
+            f"KERNEL = {KERNEL}"
+        )
+    if not W + PADDING * 2 >= KERNEL:
+        raise ValueError(
+            "max_pool3d: a requirement does not hold: W + PADDING * 2 >= "
+            f"KERNEL with W = {W}, PADDING = {PADDING}, "
+            f"KERNEL = {KERNEL}"
+        )
     OD = (D + PADDING * 2 - KERNEL) // STRIDE + 1
     OH = (H + PADDING * 2 - KERNEL) // STRIDE + 1
     OW = (W + PADDING * 2 - KERNEL) // STRIDE + 1
+    if OD < 0 or OH < 0 or OW < 0:
+        raise ValueError(
+            f"max_pool3d: a computed size is negative: OD = {OD}, "
+            f"OH = {OH}, OW = {OW} with D = {D}, "
+            f"PADDING = {PADDING}, KERNEL = {KERNEL}, STRIDE = "
+            f"{STRIDE}, H = {H}, W = {W}"
+        )
     if _records_gradient("max_pool3d", x, y):
         return _without_gradient(
             max_pool3d, (x, KERNEL, STRIDE, PADDING), given=(y, indices)
@@ -217,29 +247,6 @@ def max_pool3d(
         OW - 1
     ) * stride_indices_ow >= _INT32_REACH:
         raise _beyond_int32("max_pool3d: indices")
-    if not PADDING * 2 <= KERNEL:
-        raise ValueError(
-            "max_pool3d: a requirement does not hold: PADDING * 2 <= "
-            f"KERNEL with PADDING = {PADDING}, KERNEL = {KERNEL}"
-        )
-    if not D + PADDING * 2 >= KERNEL:
-        raise ValueError(
-            "max_pool3d: a requirement does not hold: D + PADDING * 2 >= "
-            f"KERNEL with D = {D}, PADDING = {PADDING}, "
-            f"KERNEL = {KERNEL}"
-        )
-    if not H + PADDING * 2 >= KERNEL:
-        raise ValueError(
-            "max_pool3d: a requirement does not hold: H + PADDING * 2 >= "
-            f"KERNEL with H = {H}, PADDING = {PADDING}, "
-            f"KERNEL = {KERNEL}"
-        )
-    if not W + PADDING * 2 >= KERNEL:
-        raise ValueError(
-            "max_pool3d: a requirement does not hold: W + PADDING * 2 >= "
-            f"KERNEL with W = {W}, PADDING = {PADDING}, "
-            f"KERNEL = {KERNEL}"
-        )
     if _INTERPRETED:
         _check_bfloat16("max_pool3d", x.dtype)
 

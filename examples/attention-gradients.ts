@@ -165,7 +165,8 @@ const attentionBackward = kernel(
       const unmasked = tl.exp2(tl.dot(keys, queries.T).mul(toBase2).sub(logSum.row));
       const weights = diagonal ? tl.where(rm.row.ge(block.col), unmasked, 0) : unmasked;
       dvSum.value = tl.dot(weights.to(T), gradient, dvSum.value);
-      const change = tl.dot(values, gradient.T).sub(tl.load(delta.at(head, rm)).row);
+      const someDelta = tl.load(delta.at(head, rm));
+      const change = tl.dot(values, gradient.T).sub(someDelta.row);
       dkSum.value = tl.dot(weights.mul(change).to(T), queries, dkSum.value);
     };
     tl.when(CAUSAL, () => {

@@ -104,17 +104,15 @@ def attention_forward_kernel(
         k_ptrs += BLOCK_N * HEAD_DIM
         v_ptrs += BLOCK_N * HEAD_DIM
     columns = tl.arange(0, BLOCK_N)
-    k_ptrs_1 = k_ptr + (
-        head * (S * HEAD_DIM)
-        + columns[None, :] * HEAD_DIM
-        + whole * HEAD_DIM
-        + rd[:, None]
+    k_ptrs_1 = (
+        k_ptr
+        + head * (S * HEAD_DIM)
+        + ((whole + columns)[None, :] * HEAD_DIM + rd[:, None])
     )
-    v_ptrs_1 = v_ptr + (
-        head * (S * HEAD_DIM)
-        + columns[:, None] * HEAD_DIM
-        + whole * HEAD_DIM
-        + rd[None, :]
+    v_ptrs_1 = (
+        v_ptr
+        + head * (S * HEAD_DIM)
+        + ((whole + columns)[:, None] * HEAD_DIM + rd[None, :])
     )
     for start in range(whole, end, BLOCK_N):
         columns_1 = start + tl.arange(0, BLOCK_N)
@@ -503,20 +501,18 @@ def attention_backward_kernel(
     dv_sum = tl.zeros([BLOCK, HEAD_DIM], dtype=tl.float32)
     if CAUSAL:
         rm = tl.arange(0, STEP)
-        q_ptrs = q_ptr + (
-            head * (S * HEAD_DIM)
-            + rm[:, None] * HEAD_DIM
-            + first * HEAD_DIM
-            + rd[None, :]
+        q_ptrs = (
+            q_ptr
+            + head * (S * HEAD_DIM)
+            + ((first + rm)[:, None] * HEAD_DIM + rd[None, :])
         )
-        d_out_ptrs = d_out_ptr + (
-            head * (S * HEAD_DIM)
-            + rm[:, None] * HEAD_DIM
-            + first * HEAD_DIM
-            + rd[None, :]
+        d_out_ptrs = (
+            d_out_ptr
+            + head * (S * HEAD_DIM)
+            + ((first + rm)[:, None] * HEAD_DIM + rd[None, :])
         )
-        lse_ptrs = lse_ptr + (head * S + rm + first)
-        delta_ptrs = delta_ptr + (head * S + rm + first)
+        lse_ptrs = lse_ptr + head * S + first + rm
+        delta_ptrs = delta_ptr + head * S + first + rm
         for start in range(first, first + BLOCK, STEP):
             rm_1 = start + tl.arange(0, STEP)
             mask = rm[:, None] < S - start
@@ -530,10 +526,8 @@ def attention_backward_kernel(
             )
             weights = tl.where(rm_1[None, :] >= block[:, None], unmasked, 0.0)
             dv_sum = tl.dot(weights.to(dq_ptr.dtype.element_ty), gradient, dv_sum)
-            change = (
-                tl.dot(values, tl.trans(gradient))
-                - tl.load(delta_ptrs, mask=mask_1, other=0.0)[None, :]
-            )
+            some_delta = tl.load(delta_ptrs, mask=mask_1, other=0.0)
+            change = tl.dot(values, tl.trans(gradient)) - some_delta[None, :]
             dk_sum = tl.dot(
                 (weights * change).to(dq_ptr.dtype.element_ty), queries, dk_sum
             )
@@ -546,14 +540,16 @@ def attention_backward_kernel(
     else:
         below = tl.full([], 0, dtype=tl.int32)
     rm = tl.arange(0, STEP)
-    q_ptrs = q_ptr + (
-        head * (S * HEAD_DIM) + rm[:, None] * HEAD_DIM + below * HEAD_DIM + rd[None, :]
+    q_ptrs = (
+        q_ptr + head * (S * HEAD_DIM) + ((below + rm)[:, None] * HEAD_DIM + rd[None, :])
     )
-    d_out_ptrs = d_out_ptr + (
-        head * (S * HEAD_DIM) + rm[:, None] * HEAD_DIM + below * HEAD_DIM + rd[None, :]
+    d_out_ptrs = (
+        d_out_ptr
+        + head * (S * HEAD_DIM)
+        + ((below + rm)[:, None] * HEAD_DIM + rd[None, :])
     )
-    lse_ptrs = lse_ptr + (head * S + rm + below)
-    delta_ptrs = delta_ptr + (head * S + rm + below)
+    lse_ptrs = lse_ptr + head * S + below + rm
+    delta_ptrs = delta_ptr + head * S + below + rm
     for start in range(below, S, STEP):
         mask = rm[:, None] < S - start
         queries = tl.load(q_ptrs, mask=mask, other=0.0)
@@ -564,10 +560,8 @@ def attention_backward_kernel(
             tl.dot(keys, tl.trans(queries)) * to_base2 - log_sum[None, :]
         )
         dv_sum = tl.dot(unmasked.to(dq_ptr.dtype.element_ty), gradient, dv_sum)
-        change = (
-            tl.dot(values, tl.trans(gradient))
-            - tl.load(delta_ptrs, mask=mask_1, other=0.0)[None, :]
-        )
+        some_delta = tl.load(delta_ptrs, mask=mask_1, other=0.0)
+        change = tl.dot(values, tl.trans(gradient)) - some_delta[None, :]
         dk_sum = tl.dot(
             (unmasked * change).to(dq_ptr.dtype.element_ty), queries, dk_sum
         )
@@ -623,17 +617,15 @@ def attention_backward_kernel(
         k_ptrs += STEP * HEAD_DIM
         v_ptrs += STEP * HEAD_DIM
     columns = tl.arange(0, STEP)
-    k_ptrs_1 = k_ptr + (
-        head * (S * HEAD_DIM)
-        + columns[:, None] * HEAD_DIM
-        + whole * HEAD_DIM
-        + rd[None, :]
+    k_ptrs_1 = (
+        k_ptr
+        + head * (S * HEAD_DIM)
+        + ((whole + columns)[:, None] * HEAD_DIM + rd[None, :])
     )
-    v_ptrs_1 = v_ptr + (
-        head * (S * HEAD_DIM)
-        + columns[:, None] * HEAD_DIM
-        + whole * HEAD_DIM
-        + rd[None, :]
+    v_ptrs_1 = (
+        v_ptr
+        + head * (S * HEAD_DIM)
+        + ((whole + columns)[:, None] * HEAD_DIM + rd[None, :])
     )
     for start in range(whole, end, STEP):
         columns_1 = start + tl.arange(0, STEP)

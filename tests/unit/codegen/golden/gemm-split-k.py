@@ -106,12 +106,8 @@ def partial_products_kernel(
     index_1 = SPLITS * BLOCK_K
     # K's tail is masked and holds 0.
     rk = tl.arange(0, BLOCK_K)
-    a_ptrs = a_ptr + (
-        am[:, None] * stride_am + rk[None, :] * stride_ak + index * stride_ak
-    )
-    b_ptrs = b_ptr + (
-        rk[:, None] * stride_bk + index * stride_bk + bn[None, :] * stride_bn
-    )
+    a_ptrs = a_ptr + (am[:, None] * stride_am + (index + rk)[None, :] * stride_ak)
+    b_ptrs = b_ptr + ((index + rk)[:, None] * stride_bk + bn[None, :] * stride_bn)
     for k in range(index, K, index_1):
         acc = tl.dot(
             tl.load(a_ptrs, mask=rk[None, :] < K - k, other=0.0),

@@ -99,12 +99,8 @@ def streamed_products_kernel(
         index = begin * 64
         # K's tail is masked and holds 0.
         rk = tl.arange(0, 64)
-        a_ptrs = a_ptr + (
-            am[:, None] * stride_am + rk[None, :] * stride_ak + index * stride_ak
-        )
-        b_ptrs = b_ptr + (
-            rk[:, None] * stride_bk + index * stride_bk + bn[None, :] * stride_bn
-        )
+        a_ptrs = a_ptr + (am[:, None] * stride_am + (index + rk)[None, :] * stride_ak)
+        b_ptrs = b_ptr + ((index + rk)[:, None] * stride_bk + bn[None, :] * stride_bn)
         for k in range(index, end * 64, 64):
             acc = tl.dot(
                 tl.load(a_ptrs, mask=rk[None, :] < K - k, other=0.0),

@@ -83,17 +83,15 @@ def relative_attention_kernel(
         k_ptrs += BLOCK_N * HEAD_DIM
         v_ptrs += BLOCK_N * HEAD_DIM
     columns = tl.arange(0, BLOCK_N)
-    k_ptrs_1 = k_ptr + (
-        head * (S * HEAD_DIM)
-        + columns[None, :] * HEAD_DIM
-        + whole * HEAD_DIM
-        + rd[:, None]
+    k_ptrs_1 = (
+        k_ptr
+        + head * (S * HEAD_DIM)
+        + ((whole + columns)[None, :] * HEAD_DIM + rd[:, None])
     )
-    v_ptrs_1 = v_ptr + (
-        head * (S * HEAD_DIM)
-        + columns[:, None] * HEAD_DIM
-        + whole * HEAD_DIM
-        + rd[None, :]
+    v_ptrs_1 = (
+        v_ptr
+        + head * (S * HEAD_DIM)
+        + ((whole + columns)[:, None] * HEAD_DIM + rd[None, :])
     )
     for start in range(whole, S, BLOCK_N):
         columns_1 = start + tl.arange(0, BLOCK_N)

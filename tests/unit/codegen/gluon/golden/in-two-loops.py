@@ -115,17 +115,15 @@ def in_two_loops_kernel(
         k_ptrs += BLOCK_N * stride_ks
         v_ptrs += BLOCK_N * stride_vs
     columns = tl.arange(0, BLOCK_N)
-    k_ptrs_1 = k_ptr + (
-        head * stride_kh
-        + columns[:, None] * stride_ks
-        + whole * stride_ks
-        + rd[None, :] * stride_kd
+    k_ptrs_1 = (
+        k_ptr
+        + head * stride_kh
+        + ((whole + columns)[:, None] * stride_ks + rd[None, :] * stride_kd)
     )
-    v_ptrs_1 = v_ptr + (
-        head * stride_vh
-        + columns[:, None] * stride_vs
-        + whole * stride_vs
-        + rd[None, :] * stride_vd
+    v_ptrs_1 = (
+        v_ptr
+        + head * stride_vh
+        + ((whole + columns)[:, None] * stride_vs + rd[None, :] * stride_vd)
     )
     for start in range(whole, end, BLOCK_N):
         columns_1 = start + tl.arange(0, BLOCK_N)

@@ -14,7 +14,7 @@ import type { KernelIR } from "../ir/nodes.js";
 import { printIR } from "../ir/print.js";
 import type { SourceIndex } from "../ir/source.js";
 import { toleranceFor } from "../contract/tolerance.js";
-import { proofOfParts } from "./proof-of.js";
+import { joinedProofs, proofFrom } from "./proof-of.js";
 import { failOn, loweredOf, traceAndCheck } from "./traced.js";
 
 /** `compilePart` compiles a kernel by itself. */
@@ -72,7 +72,7 @@ export function compileOperator(
     ranges: (at) => rangesOf(face, { ...at, config: 0 }),
     work: (at) => operatorWork(operator, at),
     refusal: (at) => operatorRefusal(operator, at),
-    proof: (cache) => (proof ??= proofOfParts(definitions.map(compilePart), cache)),
+    proof: (cache) => (proof ??= joinedProofs(kernels.map((ir, i) => proofFrom(cache, ir, lowered[i]!)))),
     evaluate,
     check: (at, options) => checked(signature, at, evaluate(at, options)),
   };

@@ -1,7 +1,7 @@
 /** A kernel's certificate: what is proved of it, with the evaluator as the judge of what is refuted. */
 import { preconditions } from "../analysis/preconditions.js";
 import { signatureOf } from "../codegen/module/signature.js";
-import type { Certificate, CompiledKernel, KeptProof, ProofCache } from "../contract/compiled.js";
+import type { Certificate, KeptProof, ProofCache } from "../contract/compiled.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import { evaluateCase } from "../eval/evaluate-case.js";
 import { refusal } from "../eval/refusal.js";
@@ -49,9 +49,8 @@ function proofOf(ir: KernelIR, lowered: KernelIR): Certificate {
   });
 }
 
-/** An operator's certificate: those of its kernels. */
-export function proofOfParts(parts: readonly CompiledKernel[], cache: ProofCache | undefined): Certificate {
-  const certificates = parts.map((part) => part.proof(cache));
+/** An operator's certificate, of those of its kernels. */
+export function joinedProofs(certificates: readonly Certificate[]): Certificate {
   return {
     configs: Math.max(0, ...certificates.map(({ configs }) => configs)),
     obligations: certificates.flatMap(({ obligations }) => obligations),

@@ -7,11 +7,14 @@ how it changes: columns are refined until no more of them differ.
 
 from __future__ import annotations
 
+import math
 import re
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from .index_sums import IndexSums
+from .nodes import Node, Nodes, in_order
 
 USE = re.compile(r"%[\w.$-]+(?:#\d+)?")
 # One name for all results of an operation, `%0:2`, or a name for each, `%left, %right`.
@@ -21,11 +24,6 @@ LOOP = re.compile(r"scf\.for (unsigned )?(%\S+) = (%\S+) to (%\S+) step (%\S+) (
 EXPAND = re.compile(r"tt\.expand_dims % \{axis = (\d+) : i32\} : tensor<((?:\d+x)+)\S+ -> tensor<((?:\d+x)+)")
 PAIR = re.compile(r"(%[\w.$-]+) = (%[\w.$-]+(?:#\d+)?)")
 
-COMMUTE = frozenset(
-    "arith.addi arith.muli arith.addf arith.mulf arith.andi arith.ori arith.xori arith.maxnumf arith.minnumf "
-    "arith.maximumf arith.minimumf arith.maxsi arith.minsi arith.maxui arith.minui".split()
-)
-SYMMETRIC = ("arith.cmpi eq,", "arith.cmpi ne,", "arith.cmpf oeq,", "arith.cmpf une,")
 # Operations without effects. Any other is taken to have one.
 PURE = re.compile(
     r"(arith|math|ub)\.|tt\.(splat|unsplat|broadcast|expand_dims|addptr|make_range|get_program_id|get_num_programs|"
@@ -33,84 +31,29 @@ PURE = re.compile(
     r"precise_sqrt|precise_divf|mulhiui|histogram|gather|make_tensor_descriptor|map_elementwise)\b"
 )
 READ = re.compile(r"tt\.(load|descriptor_load|descriptor_gather)\b")
+# Which operand of an access is its mask, if it has one.
+MASK_PLACES = {"tt.load": 1, "tt.store": 2}
 TERMINATORS = ("scf.yield", "scf.condition", "tt.reduce.return", "tt.scan.return", "tt.map_elementwise.return")
 
-Node = int
+# Of the values that a loop carries.
+NOTHING_MOVES: Mapping[int, Node] = {}
+
 Environment = dict[str, Node]
-
-
-class Nodes:
-    """Each operation once: two graphs are equal where their nodes have one number."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[tuple[str, tuple[Node, ...]], Node] = {}
-        self._made: list[tuple[str, tuple[Node, ...]]] = []
-
-    def node(self, label: str, *children: Node) -> Node:
-        key = (label, children)
-        if key not in self._numbers:
-            self._numbers[key] = len(self._made)
-            self._made.append(key)
-        return self._numbers[key]
-
-    def sum_of(self, node: Node) -> list[Node]:
-        """What an offset adds up. A tile of one number, or of one row, adds what that number or row does."""
-        label, children = self._made[node]
-        if label.startswith(("tt.splat ", "tt.broadcast ", "arith.addi ")):
-            return [part for child in children for part in self.sum_of(child)]
-        return [node]
-
-    def address_of(self, node: Node) -> tuple[Node, list[Node]]:
-        """What an address starts from, and the offsets that are added to it."""
-        label, children = self._made[node]
-        if label.startswith(("tt.splat ", "tt.broadcast ")):
-            return self.address_of(children[0])
-        if label.startswith("address "):
-            return children[0], list(children[1:])
-        return node, []
-
-    def expanded(self, node: Node, axis: str, before: str, after: str) -> Node:
-        """A tile with an axis of length 1 more: of what is computed for each element, that of its operands."""
-        label, children = self._made[node]
-        name = label.split(" ", 1)[0]
-        if not name.startswith("arith.") and name != "tt.splat":
-            return self.node(f"expand at {axis} to {after}", node)
-        if name != "tt.splat":
-            children = tuple(self.expanded(child, axis, before, after) for child in children)
-        return self.node(label.replace(f"tensor<{before}", f"tensor<{after}"), *_in_order(label, children))
-
-    def root_of(self, node: Node) -> str:
-        """The argument that an address starts from, also where a loop moves it."""
-        label, children = self._made[node]
-        is_on_the_way = label.startswith(("address ", "tt.splat ", "tt.broadcast ", "start of loop ", "turn"))
-        if is_on_the_way:
-            return self.root_of(children[0])
-        return label.removeprefix("argument ").split(":", 1)[0]
-
-    def difference(self, left: Node, right: Node) -> tuple[str, str]:
-        """The operations nearest to the arguments that differ, on one path."""
-        while True:
-            (one, below), (other, under) = self._made[left], self._made[right]
-            if one != other or len(below) != len(under):
-                return one, other
-            common = Counter(below) & Counter(under)
-            apart = list((Counter(below) - common).elements()), list((Counter(under) - common).elements())
-            if not apart[0]:
-                # The same operands in another order.
-                return f"{one} (operands in another order)", other
-            pairs = [pair for pair in zip(below, under, strict=True) if pair[0] != pair[1]]
-            left, right = next((pair for pair in pairs if pair[0] in apart[0] and pair[1] in apart[1]), pairs[0])
+# An argument by its name in the other kernel, or by the names and numbers of which it is the product.
+Name = str | tuple[str | int, ...]
 
 
 @dataclass(frozen=True)
 class Views:
     """How a kernel with views is compared with one that computes its pointers.
 
-    Addresses are sums: it does not matter in which order offsets are added, as they fit their integers. What is
-    computed for each element may get its further axes before or after. A masked load through one of these arguments
-    that leaves its other lanes open has 0 in them, as a view has.
+    Indices and the bounds that they are compared with are sums of products, as they fit their integers: it does not
+    matter how a sum is written, nor whether a loop adds the same amount in each turn or multiplies it by the number of
+    the turn. A mask has no parts that always hold. What is computed for each element may get its further axes before or
+    after. A masked load through one of these arguments that leaves its other lanes open has 0 in them, as a view has.
     """
 
+    sums: IndexSums
     opened: frozenset[str] = frozenset()
 
 
@@ -132,21 +75,33 @@ class _Reader:
         self._memory = nodes.node("memory at the start")
         self._functions: dict[str, Node] = {}
 
-    def kernel(self, names: Sequence[str]) -> list[Node]:
+    def kernel(self, names: Sequence[Name]) -> list[Node]:
         """The effects of the kernel, whose arguments have these names."""
         start = next(i for i, line in enumerate(self._lines) if line.startswith("tt.func public"))
         return self._function(start, names)
 
-    def _function(self, start: int, names: Sequence[str] | None) -> list[Node]:
+    def _function(self, start: int, names: Sequence[Name] | None) -> list[Node]:
         head = self._lines[start]
         arguments = re.findall(r"(%[\w.$-]+): ([^,{)]+)", head[head.index("(") :])
         if names is not None and len(names) != len(arguments):
             raise ValueError(f"the kernel has {len(arguments)} arguments at run time, not {len(names)}")
         environment = {
-            name: self._nodes.node(f"argument {names[i] if names else i}: {kind.strip()}")
+            name: self._argument(names[i] if names else str(i), kind.strip())
             for i, (name, kind) in enumerate(arguments)
         }
         return self._block(start + 1, environment).effects
+
+    def _argument(self, name: Name, kind: str) -> Node:
+        """An argument, or the product of several ones of the other kernel."""
+        factors = (name,) if isinstance(name, str) else name
+        nodes = [self._nodes.node(f"argument {each}: {kind}") for each in factors if isinstance(each, str)]
+        if len(nodes) == len(factors) == 1:
+            return nodes[0]
+        if self._views is None:
+            raise ValueError("a product of arguments is known to a comparison for views only")
+        return self._views.sums.node(
+            {tuple(sorted(nodes)): math.prod(each for each in factors if isinstance(each, int))}
+        )
 
     def _block(self, at: int, environment: Environment) -> _Block:
         """Reads up to the line that closes the region."""
@@ -205,8 +160,11 @@ class _Reader:
         children = self._uses(text, environment)
         label = _of_bits(USE.sub("%", text))
         if self._views is not None:
+            same = self._views.sums.truth(label, children)
+            if same is not None:
+                return [same], at + 1
             label, children = self._as_view(name, label, children, self._views)
-        children = list(_in_order(label, children))
+        children = list(in_order(label, children))
         if name == "tt.call":
             callee = re.search(r"@([\w.$\"-]+)", text)
             assert callee is not None
@@ -225,9 +183,15 @@ class _Reader:
     def _as_view(self, name: str, label: str, children: list[Node], views: Views) -> tuple[str, list[Node]]:
         """An operation up to what a view may do otherwise than pointer arithmetic."""
         if name == "tt.addptr":
-            base, offsets = self._nodes.address_of(children[0])
-            offsets += self._nodes.sum_of(children[1])
-            return f"address {label.split(' : ')[1].rsplit(', ', 1)[0]}", [base, *sorted(offsets)]
+            base, before = self._nodes.address_of(children[0])
+            return f"address {label.split(' : ')[1].rsplit(', ', 1)[0]}", [base, views.sums.sum(before, children[1])]
+        place = MASK_PLACES.get(name, len(children))
+        if place < len(children):
+            mask = views.sums.all_of([children[place]])
+            children = [*children[:place], mask, *children[place + 1 :]]
+            if mask == self._nodes.node("all"):
+                # A mask that always holds is none.
+                return label.replace("%, " * (len(children) - 1) + "%", "%, " * (place - 1) + "%", 1), children[:place]
         if name == "tt.load" and len(children) == 2 and self._nodes.root_of(children[0]) in views.opened:
             label, zero = _with_zero(label)
             return label, [*children, self._nodes.node(zero)]
@@ -254,19 +218,49 @@ class _Reader:
         pairs = PAIR.findall(carried or "")
 
         def body(columns: list[Node]) -> tuple[_Block, list[Node]]:
-            inside = {**environment, index: self._nodes.node(f"index of loop {self._depth}", *bounds)}
+            inside = {**environment, index: self._index(bounds)}
             inside |= {argument: column for (argument, _), column in zip(pairs, columns, strict=True)}
             block = self._block(at + 1, inside)
             return block, block.given
 
-        block, turns = self._refined(pairs, environment, body)
+        moved = self._moved(pairs, environment, bounds, body)
+        block, turns = self._refined(pairs, environment, body, moved)
         attributes = self._lines[block.end][1:].strip()
         # The order of what is carried does not matter, so neither does that of its types: each start has one.
         label = f"scf.for {sign or ''}{attributes}".strip()
-        loop = self._nodes.node(label, *bounds, *block.effects, *sorted(set(turns)))
+        kept = {turn for i, turn in enumerate(turns) if i not in moved}
+        loop = self._nodes.node(label, *bounds, *block.effects, *sorted(kept))
         if block.effects:
             self._effect(loop, effects)
         return [self._nodes.node("value after a loop", loop, turn) for turn in turns] or [loop], block.end + 1
+
+    def _index(self, bounds: list[Node]) -> Node:
+        """The index of the loop that is open, in one of its turns."""
+        if self._views is None:
+            return self._nodes.node(f"index of loop {self._depth}", *bounds)
+        return self._views.sums.index(bounds[0], bounds[2], self._nodes.node(f"turn of loop {self._depth}", *bounds))
+
+    def _moved(
+        self, pairs: list[tuple[str, str]], environment: Environment, bounds: list[Node], body: Any
+    ) -> dict[int, Node]:
+        """What a loop carries that changes by the same amount in each turn, as the turn has it, by its place."""
+        if self._views is None or not pairs:
+            return {}
+        before = self._memory
+        self._depth += 1
+        starts = [environment[start] for _, start in pairs]
+        columns = [self._nodes.node(f"column {i} of loop {self._depth}", start) for i, start in enumerate(starts)]
+        self._memory = self._nodes.node(f"memory in loop {self._depth}", before)
+        turn = self._nodes.node(f"turn of loop {self._depth}", *bounds)
+        varies = frozenset([*columns, turn, self._memory])
+        _, given = body(columns)
+        self._depth -= 1
+        self._memory = before
+        found = [
+            self._views.sums.moved(start, column, each, turn, varies)
+            for start, column, each in zip(starts, columns, given, strict=True)
+        ]
+        return {i: each for i, each in enumerate(found) if each is not None}
 
     def _while(self, text: str, at: int, environment: Environment, effects: list[Node]) -> tuple[list[Node], int]:
         pairs = PAIR.findall(text)
@@ -290,11 +284,20 @@ class _Reader:
         self._effect(loop, effects)
         return [self._nodes.node("value after a loop", loop, node) for node in block.given] or [loop], block.end + 1
 
-    def _refined(self, pairs: list[tuple[str, str]], environment: Environment, body: Any) -> tuple[_Block, list[Node]]:
+    def _refined(
+        self,
+        pairs: list[tuple[str, str]],
+        environment: Environment,
+        body: Any,
+        moved: Mapping[int, Node] = NOTHING_MOVES,
+    ) -> tuple[_Block, list[Node]]:
         """Reads a loop's body until what it carries is told apart; gives it with each column's start and change."""
         before = self._memory
         self._depth += 1
-        columns = [self._nodes.node(f"start of loop {self._depth}", environment[start]) for _, start in pairs]
+        columns = [
+            moved.get(i, self._nodes.node(f"start of loop {self._depth}", environment[start]))
+            for i, (_, start) in enumerate(pairs)
+        ]
         memory = self._nodes.node(f"memory in loop {self._depth}", before)
         while True:
             self._memory = memory
@@ -303,7 +306,10 @@ class _Reader:
                 # Nothing is written in it.
                 memory = before
                 continue
-            turns = [self._nodes.node("turn", column, each) for column, each in zip(columns, given, strict=True)]
+            turns = [
+                moved.get(i, self._nodes.node("turn", column, each))
+                for i, (column, each) in enumerate(zip(columns, given, strict=True))
+            ]
             if len(set(turns)) == len(set(columns)):
                 break
             columns = turns
@@ -354,12 +360,6 @@ class _Reader:
         return results or [made], end + 1
 
 
-def _in_order(label: str, children: Sequence[Node]) -> Sequence[Node]:
-    """Operands that commute, sorted."""
-    commutes = label.split(" ", 1)[0] in COMMUTE or label.startswith(SYMMETRIC)
-    return sorted(children) if commutes and len(children) == 2 else children
-
-
 def _of_bits(label: str) -> str:
     """A product of single bits is their conjunction, and a sum what only one of them has."""
     if not re.search(r": (tensor<[\dx]*xi1>|i1)$", label):
@@ -378,17 +378,18 @@ def _with_zero(label: str) -> tuple[str, str]:
 
 
 def difference(
-    left: str, left_names: Sequence[str], right: str, right_names: Sequence[str], *, views: Sequence[str] | None = None
+    left: str, left_names: Sequence[str], right: str, right_names: Sequence[Name], *, views: Sequence[str] | None = None
 ) -> tuple[str, str] | None:
     """The first operations of two kernels that differ, or None if the kernels are equal.
 
-    The names say which argument of one kernel is which of the other; both lists are in the order of the IR's arguments.
-    ``views`` are the arguments whose accesses are views in the right kernel.
+    The names say which argument of one kernel is which of the other, or the product of which; both lists are in the
+    order of the IR's arguments. ``views`` are the arguments whose accesses are views in the right
+    kernel.
     """
     nodes = Nodes()
-    opened = None if views is None else Views(frozenset(views))
-    one = _Reader(left, nodes, opened).kernel(left_names)
-    other = _Reader(right, nodes, None if views is None else Views()).kernel(right_names)
+    sums = IndexSums(nodes)
+    one = _Reader(left, nodes, None if views is None else Views(sums, frozenset(views))).kernel(left_names)
+    other = _Reader(right, nodes, None if views is None else Views(sums)).kernel(right_names)
     for pair in zip(one, other, strict=False):
         if pair[0] != pair[1]:
             return nodes.difference(*pair)

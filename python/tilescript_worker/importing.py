@@ -15,6 +15,7 @@ from triton import knobs
 from triton.compiler.errors import CompilationError
 from triton.runtime.jit import JITFunction
 
+from .block_pointers import block_pointers
 from .dataflow import difference
 from .descendants import none_left
 from .host import first_config, launch_of, tuning_of
@@ -25,15 +26,10 @@ from .ttir import Argument, Observed, ttir
 from .typed_tree import Trees
 from .user_file import import_user_file
 
-BLOCK_POINTERS = (
-    "it has no block pointers any more; write the address and a mask for each axis of boundary_check in place of "
-    "tl.make_block_ptr, x_ptr + rows[:, None] * stride + cols[None, :], and import that with --lift"
-)
-
 
 def read_kernels(request: dict[str, Any]) -> dict[str, Any]:
     """Serves an ``import`` request: every kernel of a file, for given types or for what a script launches."""
-    with none_left():
+    with none_left(), block_pointers():
         return _kernels(request)
 
 
@@ -96,16 +92,29 @@ def _matched(kernel: JITFunction, call: dict[str, Any]) -> dict[str, Any]:
     more = next((name for name in order if name not in originals), None)
     if more is not None:
         return {"kind": "differs", "original": "no such argument", "imported": f"the argument {more}"}
-    # Triton makes a constant of a stride that is 1.
-    one = Argument("constant", value=1)
-    signature = {name: argument(call["arguments"][originals[name]]) if originals[name] else one for name in order}
+    given = {name: [argument(call["arguments"][each]) for each in originals[name]] for name in order}
+    signature = {name: _product(factors) for name, factors in given.items()}
     try:
         text = ttir(kernel, signature)
     except Exception as error:
         return {"kind": "uncompiled", "reason": _last_line(error)}
-    names = [originals[name] for name in order if signature[name].kind != "constant"]
+    names = [
+        tuple(
+            original if factor.kind != "constant" else factor.value
+            for original, factor in zip(originals[name], given[name], strict=True)
+        )
+        for name in order
+        if signature[name].kind != "constant"
+    ]
     apart = difference(call["ttir"], call["runtime"], text, names, views=call.get("views"))
     return {"kind": "equal"} if apart is None else {"kind": "differs", "original": apart[0], "imported": apart[1]}
+
+
+def _product(factors: list[Argument]) -> Argument:
+    """What Triton compiles for an argument of which the original has the factors. It makes a constant of a 1."""
+    if not factors:
+        return Argument("constant", value=1)
+    return factors[0] if len(factors) == 1 else Argument("scalar", "i32")
 
 
 def kernels_of(module: ModuleType, path: str) -> dict[str, JITFunction]:
@@ -176,9 +185,7 @@ def _read(name: str, kernel: JITFunction, signatures: list[dict[str, Argument]])
 
 def _refusal(kernel: JITFunction, error: Exception) -> dict[str, Any]:
     """Why Triton does not compile a kernel, with the line of the kernel's file."""
-    said = _last_line(error)
-    removed = BLOCK_POINTERS if said.startswith("Block pointers have been removed") else said
-    refused: dict[str, Any] = {"refused": f"Triton does not compile it: {removed}"}
+    refused: dict[str, Any] = {"refused": f"Triton does not compile it: {_last_line(error)}"}
     node = getattr(error, "node", None)
     if isinstance(error, CompilationError) and hasattr(node, "lineno"):
         # Triton's source of a function starts at its `def`.

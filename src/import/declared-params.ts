@@ -22,7 +22,7 @@ export interface DeclaredParam {
   readonly text: string | undefined;
   readonly isInteger: boolean;
   /** A constant's value in the first call, unless a launch computes it. */
-  readonly value?: string;
+  readonly value?: string | undefined;
   /** Other values that calls pass for a constant. */
   readonly others: readonly string[];
   /** Whether callers choose a constant. */
@@ -60,7 +60,9 @@ export interface Declarations {
 export function declaredParams(declaring: Declaring): Declarations {
   const { tree, scope } = declaring;
   const kernel = tree.functions[0]!;
-  const { sizes, strides } = roles(declaring.tensors);
+  const { sizes, shared, strides } = roles(declaring.tensors, (name) =>
+    tree.signatures.some((signature) => signature[name]?.kind === "constant"),
+  );
   const compared = new Set(kernel.params.map(({ name }) => name).filter((name) => hasNoneTest(kernel.body, name)));
   const fixed: string[] = [];
   const optional = new Set<string>();
@@ -93,10 +95,11 @@ export function declaredParams(declaring: Declaring): Declarations {
     }
     if (isOptional && first.kind === "pointer") optional.add(local);
     scope.bind(param.name, isDType ? { kind: "dtype", text: local } : handle(local, first));
-    const values = [...new Set(present.flatMap(valueText))];
-    return [{ python: param.name, name, local, ...described, others: values.slice(1) }];
+    const values = shared.has(param.name) ? [] : [...new Set(present.flatMap(valueText))];
+    return [{ python: param.name, name, local, ...described, ...valued(described, values), others: values.slice(1) }];
   });
-  const nameOf = (python: string): string => drafts.find((draft) => draft.python === python)?.name ?? python;
+  const nameOf = (python: string): string =>
+    drafts.find((draft) => draft.python === python)?.name ?? constants.get(python)?.text ?? python;
   for (const [python, { tensor, axis }] of strides)
     if (!sizes.has(python))
       scope.bind(python, traced(`${drafts.find((each) => each.python === tensor)!.local}.stride(${axis})`));
@@ -120,19 +123,24 @@ const SIZE: Described = { kind: "scalar", text: undefined, isInteger: true };
 
 interface Roles {
   readonly sizes: ReadonlySet<string>;
+  /** Constants that are sizes of tensors too. */
+  readonly shared: ReadonlySet<string>;
   /** The first tensor that has it, and the axis. */
   readonly strides: ReadonlyMap<string, { readonly tensor: string; readonly axis: number }>;
 }
 
 /** What parameters are to the tensors. */
-function roles(tensors: readonly LiftedTensor[]): Roles {
+function roles(tensors: readonly LiftedTensor[], isConstant: (name: string) => boolean): Roles {
   const axes = tensors.flatMap(({ param, axes }) => axes.map((each, axis) => ({ ...each, tensor: param, axis })));
   return {
-    sizes: new Set(axes.flatMap(({ size, isNew }) => (isNew ? [] : [size]))),
+    sizes: new Set(axes.flatMap(({ size, isNew, isConstant }) => (isNew || isConstant ? [] : [size]))),
+    shared: new Set(axes.flatMap(({ size, isConstant }) => (isConstant ? [size] : []))),
     strides: new Map(
       axes
         .toReversed()
-        .flatMap(({ stride, tensor, axis }) => (stride === undefined ? [] : [[stride, { tensor, axis }]])),
+        .flatMap(({ strides: [stride, ...more], tensor, axis }) =>
+          stride === undefined || more.length > 0 || isConstant(stride) ? [] : [[stride, { tensor, axis }]],
+        ),
     ),
   };
 }
@@ -143,10 +151,18 @@ function tensorText(
   dtype: string,
   nameOf: (python: string) => string,
 ): string {
-  const dim = ({ size, isNew }: LiftedAxis): string => JSON.stringify(isNew ? size : nameOf(size));
+  const dim = ({ size, isNew }: LiftedAxis): string => {
+    const text = isNew ? size : nameOf(size);
+    return /^\d/.test(text) ? text : JSON.stringify(text);
+  };
   const options = isContiguous ? ", { contiguous: true }" : "";
   return `tensor${role === "in" ? "" : `.${role}`}(${dtype}, [${axes.map(dim).join(", ")}]${options})`;
 }
+
+/** The value of a constant, unless the shape of a tensor says it. */
+const valued = ({ value }: Described, values: readonly string[]): Pick<Described, "value"> => ({
+  value: values.length > 0 ? value : undefined,
+});
 
 type Described = Pick<DeclaredParam, "kind" | "text" | "isInteger" | "value">;
 type Draft = Described & Pick<DeclaredParam, "python" | "name" | "local" | "others">;

@@ -270,7 +270,7 @@ const isNamed = (local: string, { lines }: FunctionScope): boolean =>
 function sameStrides(tensors: readonly LiftedTensor[], nameOf: (python: string) => string): readonly string[] {
   const groups = new Map<string, string[]>();
   for (const { param, axes, isContiguous } of tensors) {
-    const key = axes.map(({ stride }) => stride ?? "").join();
+    const key = JSON.stringify(axes);
     if (!isContiguous) groups.set(key, [...(groups.get(key) ?? []), JSON.stringify(nameOf(param))]);
   }
   const lists = [...groups.values()].filter(({ length }) => length > 1).map((names) => `[${names.join(", ")}]`);

@@ -7,7 +7,7 @@ type Names = ReadonlySet<string>;
 export function childrenOf(node: object): readonly object[] {
   return Object.entries(node).flatMap(([key, value]): readonly object[] => {
     // `bound` repeats the arguments, and types are no part of the tree.
-    if (["types", "known", "callee", "bound", "parameters"].includes(key)) return [];
+    if (["types", "known", "callee", "bound", "parameters", "within"].includes(key)) return [];
     return Array.isArray(value)
       ? value.filter((each): each is object => typeof each === "object" && each !== null)
       : typeof value === "object" && value !== null

@@ -45,6 +45,8 @@ export type Call = Typed & {
   /** The arguments by the names of the callee's parameters, without those that equal its defaults. */
   readonly bound?: Readonly<Record<string, Expression | readonly Expression[]>>;
   readonly parameters?: readonly string[];
+  /** Of an access through a block pointer: the size of the axis that each index is in. */
+  readonly within?: readonly { readonly index: Expression; readonly size: Expression }[];
 };
 export type Comparison = Typed & {
   readonly kind: "Compare";

@@ -166,6 +166,38 @@ module {
         # What the original leaves open may be 0, and nothing else the other way round.
         self.assertIsNotNone(difference(filled, names, one, names, views=["x"]))
 
+    def test_masks_that_always_hold_are_none(self) -> None:
+        head = """
+module {
+  tt.func public @k(%x: !tt.ptr<f32>) {
+    %cols = tt.make_range {end = 16 : i32, start = 0 : i32} : tensor<16xi32>
+    %p = tt.splat %x : !tt.ptr<f32> -> tensor<16x!tt.ptr<f32>>
+    %q = tt.addptr %p, %cols : tensor<16x!tt.ptr<f32>>, tensor<16xi32>
+    %zero = arith.constant dense<0.000000e+00> : tensor<16xf32>
+"""
+        mask = """
+    %n = arith.constant dense<16> : tensor<16xi32>
+    %m = arith.cmpi slt, %cols, %n : tensor<16xi32>
+"""
+        masked = """
+    %v = tt.load %q, %m, %zero : tensor<16x!tt.ptr<f32>>
+    tt.store %q, %v, %m : tensor<16x!tt.ptr<f32>>
+"""
+        plain = masked.replace(", %m, %zero", "").replace(", %m", "")
+        tail = "    tt.return\n  }\n}\n"
+        one, other = head + mask + masked + tail, head + plain + tail
+        self.assertIsNotNone(difference(one, ["x"], other, ["x"]))
+        self.assertIsNone(difference(one, ["x"], other, ["x"], views=[]))
+        for wrong in ("dense<15>", "dense<0>", "dense<-1>"):
+            self.assertIsNotNone(difference(one.replace("dense<16>", wrong), ["x"], other, ["x"], views=[]))
+        for wrong in ("sgt", "sge", "eq", "ne", "ult"):
+            self.assertIsNotNone(difference(one.replace("slt", wrong), ["x"], other, ["x"], views=[]))
+        # A range that starts elsewhere, or is moved.
+        moved = one.replace(
+            "%m = arith.cmpi slt, %cols", "%o = arith.addi %cols, %n : tensor<16xi32>\n    %m = arith.cmpi slt, %o"
+        )
+        self.assertIsNotNone(difference(moved, ["x"], other, ["x"], views=[]))
+
     def test_axes_of_what_is_computed_for_each_element(self) -> None:
         head = """
 module {

@@ -2,28 +2,55 @@
  * The accesses of a kernel, each with its address as a sum: a pointer parameter, and indices times strides. Names are
  * followed to what they were assigned, and an expression counts at an access only while what it names has not changed.
  */
-import { writes } from "../liveness.js";
+import { childrenOf, writes } from "../liveness.js";
 import { hasNoneTest } from "../none-tests.js";
-import type { Expression, FunctionTree, GivenSignature, Statement } from "../tree.js";
+import type { Call, Comparison, Expression, FunctionTree, GivenSignature, KernelTree, Statement } from "../tree.js";
 import { kindOf } from "../value.js";
 import { callsIn } from "./expression-parts.js";
 import type { Access, Env, Passed } from "./python-access.js";
-import { conditionsOf, linear, type Linear } from "./linear-address.js";
+import { conditionsOf, linear, type Linear, sizeOf } from "./linear-address.js";
+import { movedBy, type Step } from "./moved-names.js";
 
 export const ACCESSES: Readonly<Record<string, { readonly isStore: boolean }>> = {
   "tl.load": { isStore: false },
   "tl.store": { isStore: true },
 };
 
-export function passedBy(tree: FunctionTree, signatures: readonly GivenSignature[]): Passed {
+/** What calls pass to the kernel, whose tree is `tree`. */
+export function passedBy(tree: FunctionTree, { signatures, tuning, launch }: KernelTree): Passed {
   const where = (is: (given: GivenSignature[string]) => boolean): ReadonlySet<string> =>
     new Set(tree.params.map(({ name }) => name).filter((name) => signatures.every((given) => is(given[name]!))));
+  // A constant that a config or a launch decides is none that a tensor has.
+  const decided = new Set([
+    ...(tuning.autotune?.configs ?? []).flatMap(({ values }) => Object.keys(values)),
+    ...Object.keys(tuning.heuristics),
+    ...Object.keys(launch?.computed ?? {}),
+  ]);
+  const integers = where(
+    ({ kind, ...given }) =>
+      kind === "constant" &&
+      "value" in given &&
+      given.value.what === "constant" &&
+      given.value.of === "int" &&
+      Number(given.value.value) > 0,
+  );
+  const constants = new Set([...integers].filter((name) => !decided.has(name)));
   return {
     // What a call may leave out stays a pointer.
     pointers: new Set([...where(({ kind }) => kind === "pointer")].filter((name) => !hasNoneTest(tree.body, name))),
     numbers: where((given) => given.kind === "scalar" && given.dtype === "i32"),
     ones: where((given) => given.kind === "constant" && given.value.what === "constant" && given.value.value === 1),
+    constants,
+    widths: new Set([...constants].filter((name) => isWidth(tree.body, name))),
   };
+}
+
+/** Whether a comparison has the name as its bound, or a block pointer has it as a size. */
+function isWidth(node: object, name: string): boolean {
+  const isName = (each: Expression | undefined): boolean => each?.kind === "Name" && each.id === name;
+  if ("kind" in node && node.kind === "Compare" && (node as Comparison).comparators.some(isName)) return true;
+  const within = ("within" in node ? node.within : []) as NonNullable<Call["within"]>;
+  return within.some(({ size }) => isName(size)) || childrenOf(node).some((each) => isWidth(each, name));
 }
 
 /** The accesses in the order of the text. */
@@ -37,6 +64,8 @@ class Walk {
   readonly accesses: Access[] = [];
   #env: Env = new Map();
   #versions = 0;
+  /** The statements of the loops that are open which move a name. */
+  readonly #steps: ReadonlyMap<Statement, Step>[] = [];
 
   constructor(readonly passed: Passed) {}
 
@@ -45,6 +74,8 @@ class Walk {
   }
 
   #statement(statement: Statement): void {
+    const step = this.#steps.at(-1)?.get(statement);
+    if (step) return this.#bindMoved([{ ...step, value: step.next }]);
     switch (statement.kind) {
       case "Assign": {
         this.#visit(statement.value);
@@ -79,11 +110,20 @@ class Walk {
         this.#env = before;
         return this.#forget(writes([statement]));
       }
-      case "For":
-      case "While":
-        if (statement.kind === "For") this.#visit(statement.iter);
+      case "For": {
+        this.#visit(statement.iter);
+        const before = this.#env;
         this.#forget(writes([statement]));
-        if (statement.kind === "While") this.#visit(statement.test);
+        const steps = movedBy(statement, before, this.#env);
+        this.#bindMoved(steps);
+        this.#steps.push(new Map(steps.map((step) => [step.statement, step])));
+        this.block(statement.body);
+        this.#steps.pop();
+        return this.#forget(writes([statement]));
+      }
+      case "While":
+        this.#forget(writes([statement]));
+        this.#visit(statement.test);
         this.block(statement.body);
         return this.#forget(writes([statement]));
       default:
@@ -92,11 +132,17 @@ class Walk {
   }
 
   #bind(pairs: readonly (readonly [string, Expression])[]): void {
-    const env = this.#env;
-    this.#env = new Map([
-      ...env,
-      ...pairs.map(([name, value]) => [name, { version: ++this.#versions, value, env }] as const),
-    ]);
+    const before = this.#env;
+    const env = new Map(before);
+    for (const [name, value] of pairs) env.set(name, { version: ++this.#versions, value, env: before });
+    this.#env = env;
+  }
+
+  #bindMoved(steps: readonly Step[]): void {
+    const env = new Map(this.#env);
+    for (const { name, value, env: seen } of steps)
+      env.set(name, { version: ++this.#versions, value, env: seen, isMoved: true });
+    this.#env = env;
   }
 
   /** Names whose values depend on turns or arms. */
@@ -121,6 +167,10 @@ class Walk {
         ...(!isWhole && { lost: lost(leaf?.index) }),
         terms: address.terms,
         conditions: mask && "kind" in mask ? conditionsOf(mask, this.#env, this.passed) : [],
+        within: (call.within ?? []).flatMap(({ index, size }) => {
+          const name = sizeOf(size, this.#env, this.passed);
+          return name === undefined ? [] : [{ node: index, env: this.#env, index, size: name }];
+        }),
       });
     }
   }

@@ -1,6 +1,7 @@
 /** Parts of expressions, and the texts by which they are compared. */
 import { childrenOf, reads } from "../liveness.js";
-import type { Call, Expression, Subscript } from "../tree.js";
+import { ofIndices } from "../made-nodes.js";
+import type { Binary, Call, Expression, Subscript } from "../tree.js";
 import { kindOf } from "../value.js";
 import type { Env } from "./python-access.js";
 
@@ -47,7 +48,7 @@ export function canonical(node: Expression, env: Env): string {
       return `${node.of} ${String(node.value)}`;
     case "BinOp":
       return node.op === "Add" || node.op === "Mult"
-        ? `${node.op}(${parts(node, node.op, env).toSorted().join(", ")})`
+        ? joined(node.op, parts(node, node.op, env))
         : `${node.op}(${of(node.left)}, ${of(node.right)})`;
     case "Subscript": {
       const axes = expandedAxes(node);
@@ -64,6 +65,12 @@ export function canonical(node: Expression, env: Env): string {
     default:
       return itself(node);
   }
+}
+
+/** A sum without zeros, a product without ones. */
+function joined(op: string, texts: readonly string[]): string {
+  const kept = texts.filter((text) => text !== (op === "Add" ? "int 0" : "int 1")).toSorted();
+  return kept.length === 1 ? kept[0]! : `${op}(${kept.join(", ")})`;
 }
 
 function parts(node: Expression, op: string, env: Env): readonly string[] {
@@ -97,6 +104,19 @@ export function spanOf(node: Expression, env: Env): Span | undefined {
   if (rank === undefined || others.some((each) => !("shape" in each) || each.shape.length !== rank)) return undefined;
   if (rank === 0) return { inner: node, env, axis: undefined, rank };
   if (rank === 1) return { inner: node, env, axis: 0, rank };
+  if (node.kind === "BinOp" && node.op === "Add") return spanOfBoth(node, env, rank);
   const binding = node.kind === "Name" ? env.get(node.id) : undefined;
   return binding?.value && binding.env ? spanOf(binding.value, binding.env) : undefined;
+}
+
+/** The span of a sum of which one side is a number, or both span the same axis. */
+function spanOfBoth(node: Binary, env: Env, rank: number): Span | undefined {
+  const [left, right] = [spanOf(node.left, env), spanOf(node.right, env)];
+  if (!left || !right || left.env !== right.env) return undefined;
+  const [axis, ...others] = new Set(
+    [left, right].flatMap((each) => (each.axis === undefined ? [] : [each.axis + rank - each.rank])),
+  );
+  return others.length > 0
+    ? undefined
+    : { inner: ofIndices("Add", left.inner, right.inner), env: left.env, axis, rank };
 }

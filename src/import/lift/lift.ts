@@ -4,7 +4,8 @@
  */
 import { liveAtHead, liveBefore, writes } from "../liveness.js";
 import { onlyComputes } from "../op-calls.js";
-import type { Call, Expression, FunctionTree, KernelTree, Statement } from "../tree.js";
+import { rewritten, shared } from "../rewrite-tree.js";
+import type { Call, For, FunctionTree, KernelTree, Statement, While } from "../tree.js";
 import { accessesOf, passedBy } from "./address-walk.js";
 import { type Considered, type LiftedTensor, Lifting, withView } from "./lifted-tensors.js";
 
@@ -29,15 +30,16 @@ export interface LiftedAccess {
 export function lifted(tree: KernelTree, only?: ReadonlySet<string>): Lifted {
   const [first, ...helpers] = tree.functions;
   const kernel = shared(first!);
-  const accesses = accessesOf(kernel, passedBy(kernel, tree.signatures));
-  const { tensors, considered } = new Lifting(accesses, new Set(kernel.params.map(({ name }) => name)), only);
+  const passed = passedBy(kernel, tree);
+  const taken = new Set(kernel.params.map(({ name }) => name));
+  const { tensors, considered } = new Lifting(accessesOf(kernel, passed), taken, passed, only);
   const calls = new Map(
     considered.flatMap((each) =>
       "view" in each ? [[each.access.call, withView(each.access, each.view, each.mask)]] : [],
     ),
   );
   return {
-    tree: { ...tree, functions: [withoutAddresses(rewritten(kernel, calls)), ...helpers] },
+    tree: { ...tree, functions: [withoutAddresses(rewritten(kernel, (each) => calls.get(each as Call))), ...helpers] },
     tensors,
     accesses: considered.map(described).toSorted((a, b) => a.line - b.line),
   };
@@ -53,16 +55,6 @@ function described(each: Considered): LiftedAccess {
   };
 }
 
-/** A node with these calls replaced, wherever they stand. */
-function rewritten<T>(node: T, calls: ReadonlyMap<unknown, Call>): T {
-  const visit = (each: unknown): unknown => {
-    if (Array.isArray(each)) return each.map(visit);
-    if (typeof each !== "object" || each === null) return each;
-    return mapped(calls.get(each) ?? each, visit);
-  };
-  return visit(node) as T;
-}
-
 /** A function without the variables that nothing reads any more. */
 const withoutAddresses = (tree: FunctionTree): FunctionTree => ({ ...tree, body: withoutDead(tree.body, new Set()) });
 
@@ -74,7 +66,10 @@ function withoutDead(body: readonly Statement[], after: ReadonlySet<string>): re
     const isDead = isAssigned && onlyComputes(statement) && !writes([statement]).some((name) => live.has(name));
     if (isDead) return [];
     const inner = live;
-    live = liveBefore([statement], live);
+    live = liveBefore(
+      [kind === "For" || kind === "While" ? { ...statement, body: loopBody(statement, inner) } : statement],
+      live,
+    );
     switch (kind) {
       case "If":
         return [
@@ -82,7 +77,7 @@ function withoutDead(body: readonly Statement[], after: ReadonlySet<string>): re
         ];
       case "For":
       case "While":
-        return [{ ...statement, body: withoutDead(statement.body, liveAtHead(statement, inner)) }];
+        return [{ ...statement, body: loopBody(statement, inner) }];
       default:
         return [statement];
     }
@@ -90,26 +85,13 @@ function withoutDead(body: readonly Statement[], after: ReadonlySet<string>): re
   return kept.toReversed();
 }
 
-/** A function in which a call's arguments are the same nodes by their places and by their names. */
-function shared(node: FunctionTree): FunctionTree {
-  const visit = (each: unknown): unknown => {
-    if (Array.isArray(each)) return each.map(visit);
-    if (typeof each !== "object" || each === null) return each;
-    const made = mapped(each, visit) as Call;
-    if (!("bound" in each) || !made.bound) return made;
-    const receiver = made.func.kind === "Attribute" ? [made.func.value] : [];
-    const all = [...receiver, ...made.args, ...made.keywords.map(({ value }) => value)];
-    const given = new Map(all.map((arg) => [textOf(arg), arg]));
-    const same = (arg: Expression): Expression => given.get(textOf(arg)) ?? arg;
-    const bound = Object.entries(made.bound).map(([name, arg]) => [name, "kind" in arg ? same(arg) : arg.map(same)]);
-    return { ...made, bound: Object.fromEntries(bound) as Call["bound"] };
-  };
-  return visit(node) as FunctionTree;
+/** A loop's body, where what a turn computes for the next turn alone, and for the same name, does not live. */
+function loopBody(loop: For | While, after: ReadonlySet<string>): readonly Statement[] {
+  let live = after;
+  for (;;) {
+    const body = withoutDead(loop.body, live);
+    const next = liveAtHead({ ...loop, body }, live);
+    if (next.size === live.size) return body;
+    live = next;
+  }
 }
-
-const textOf = (node: Expression): string => JSON.stringify(node);
-
-const mapped = (node: object, visit: (each: unknown) => unknown): object =>
-  Object.fromEntries(
-    Object.entries(node).map(([key, value]) => [key, key === "types" || key === "known" ? value : visit(value)]),
-  );

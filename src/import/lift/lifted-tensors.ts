@@ -1,16 +1,20 @@
 /** Which accesses become views, and the tensors that they are views of. */
 import { onlyComputes } from "../op-calls.js";
+import { withArguments } from "../rewrite-tree.js";
 import type { Binary, Call, Expression, View } from "../tree.js";
-import type { Access, Condition, Env, Term } from "./python-access.js";
+import { sizeOf } from "./linear-address.js";
+import type { Access, Condition, Env, Passed, Term } from "./python-access.js";
 import { canonical, isSame, type Span, spanOf } from "./expression-parts.js";
 
 /** An axis of a tensor: its size and its stride as the kernel's parameters. */
 export interface LiftedAxis {
-  /** The parameter, or a name that only the tensor has. */
+  /** The parameter, a number, or a name that only the tensor has. */
   readonly size: string;
   readonly isNew: boolean;
-  /** Undefined where the stride follows from sizes, or is 1. */
-  readonly stride: string | undefined;
+  /** The parameter is a constant, which the tensor does not declare. */
+  readonly isConstant?: boolean;
+  /** The parameters of which the stride is the product; none where it follows from sizes, or is 1. */
+  readonly strides: readonly string[];
 }
 
 export interface LiftedTensor {
@@ -33,6 +37,8 @@ interface Reach {
   readonly span: Span;
   readonly text: string;
   readonly size: string | undefined;
+  /** No part of the mask says that it is in bounds. */
+  readonly isClaimed: boolean;
 }
 
 type Read = { readonly access: Access; readonly reaches: readonly Reach[]; readonly extra: readonly Condition[] };
@@ -47,6 +53,7 @@ export class Lifting {
   constructor(
     accesses: readonly Access[],
     private readonly taken: ReadonlySet<string>,
+    private readonly passed: Passed,
     only?: ReadonlySet<string>,
   ) {
     for (const base of new Set(accesses.map((access) => access.base)))
@@ -60,7 +67,7 @@ export class Lifting {
   #param(base: string | undefined, accesses: readonly Access[]): void {
     const found: Read[] = [];
     for (const access of accesses) {
-      const read = access.lost?.why ?? readOf(access);
+      const read = access.lost?.why ?? readOf(access, this.passed);
       if (typeof read === "string") this.considered.push({ access, why: read });
       else found.push(read);
     }
@@ -79,41 +86,38 @@ export class Lifting {
       }
     }
     const axes = kept.length > 0 ? this.#axes(ordered(first.reaches), sizes) : undefined;
-    const other = axes && this.tensors.find((tensor) => sharesStride(tensor.axes, axes.list));
-    const clash =
-      other && !isDeepEqual(other.axes, axes.list) ? `${other.param} has a stride of it, and other axes` : undefined;
-    const why = clash ?? (axes ? undefined : "its strides are products of parameters that no sizes explain");
-    if (!axes || why !== undefined) {
-      for (const { access } of kept) this.considered.push({ access, why: why! });
-      return;
-    }
+    if (!axes) return;
     const stores = accesses.filter(({ isStore }) => isStore).length;
     const role = stores === 0 ? "in" : stores === accesses.length ? "out" : "inout";
     this.tensors.push({ param: base, axes: axes.list, isContiguous: axes.isContiguous, role });
     for (const read of kept) this.considered.push({ access: read.access, ...viewOf(base, keys, read) });
   }
 
-  /** The axes in order; undefined where a stride is a product that is no product of sizes. */
+  /** The axes in order. */
   #axes(
     reaches: readonly Reach[],
     sizes: ReadonlyMap<string, string>,
-  ): { readonly list: readonly LiftedAxis[]; readonly isContiguous: boolean } | undefined {
+  ): { readonly list: readonly LiftedAxis[]; readonly isContiguous: boolean } {
     const known = reaches.map((reach) => sizes.get(keyOf(reach)));
     const packed = packedSizes(reaches, known);
     if (packed)
       return {
-        list: reaches.map((reach, i) => ({ ...this.#size(packed[i], reach), stride: undefined })),
+        list: reaches.map((reach, i) => ({ ...this.#size(packed[i], reach), strides: [] })),
         isContiguous: true,
       };
-    if (reaches.some(({ strides }) => strides.length > 1)) return undefined;
     return {
-      list: reaches.map((reach, i) => ({ ...this.#size(known[i], reach), stride: reach.strides[0] })),
+      list: reaches.map((reach, i) => ({ ...this.#size(known[i], reach), strides: reach.strides })),
       isContiguous: false,
     };
   }
 
-  #size(known: string | undefined, { text, span }: Reach): Pick<LiftedAxis, "size" | "isNew"> {
-    if (known !== undefined) return { size: known, isNew: false };
+  #size(known: string | undefined, { text, span }: Reach): Pick<LiftedAxis, "size" | "isNew" | "isConstant"> {
+    if (known !== undefined)
+      return {
+        size: known,
+        isNew: false,
+        ...((this.passed.constants.has(known) || /^\d/.test(known)) && { isConstant: true }),
+      };
     const key = `${span.axis === undefined ? "" : "tile "}${text}`;
     const names = [..."MNKLPQRSUVW"].filter(
       (name) => !this.taken.has(name) && ![...this.#fresh.values()].includes(name),
@@ -157,34 +161,46 @@ const ordered = (reaches: readonly Reach[]): readonly Reach[] =>
   reaches.toSorted((a, b) => (a.span.axis ?? -1) - (b.span.axis ?? -1) || b.strides.length - a.strides.length);
 
 /** The indices of an access by what they are multiplied by, or why it has none. */
-function readOf(access: Access): Read | string {
+function readOf(access: Access, passed: Passed): Read | string {
   const groups = new Map<string, Term[]>();
   for (const term of access.terms) groups.set(keyOf(term), [...(groups.get(keyOf(term)) ?? []), term]);
   if (groups.size === 0) return "it has no index";
   const type = access.call.bound!["pointer"] as Expression;
   const rank = spanRank(type);
   const reaches: Reach[] = [];
-  const left = [...access.conditions];
+  let left = [...access.conditions];
   const isEarlier = access.terms.some(({ index, env }) => env !== access.env && !onlyComputes(index));
   if (isEarlier) return "an index of it is loaded before, where its address is computed";
   for (const terms of groups.values()) {
     const span = spanOfSum(terms, rank, access.env);
     if (typeof span === "string") return span;
     const text = canonical(span.inner, access.env);
-    const place = left.findIndex((condition) => {
-      const bounded = condition.index && spanOf(condition.index, condition.env);
-      return bounded && axisIn(bounded, rank) === span.axis && canonical(bounded.inner, bounded.env) === text;
-    });
+    const concerns = ({ index, env }: Condition): boolean => {
+      const bounded = index && spanOf(index, env);
+      return (
+        bounded !== undefined && axisIn(bounded, rank) === span.axis && canonical(bounded.inner, bounded.env) === text
+      );
+    };
+    const place = left.findIndex((condition) => condition.size !== undefined && concerns(condition));
     const [condition] = place < 0 ? [] : left.splice(place, 1);
-    reaches.push({ strides: terms[0]!.strides, span, text, size: condition?.size });
+    // A view masks what is below 0 too.
+    if (condition) left = left.filter((each) => each.size !== undefined || !concerns(each));
+    const within = access.within.find(({ index, env }) => index && canonical(index, env) === text);
+    const size = condition?.size ?? within?.size ?? remainderOf(span.inner, access.env, passed);
+    reaches.push({ strides: terms[0]!.strides, span, text, size, isClaimed: !condition });
   }
   const axes = reaches.flatMap(({ span }) => (span.axis === undefined ? [] : [span.axis]));
   if (axes.length !== rank || new Set(axes).size !== rank) return "its indices do not span one axis each";
   if (!left.every(({ node, env }) => isSame(node, env, access.env)))
     return "what its mask names changes between the mask and the access";
-  if (left.length > 0 && reaches.some(({ size }) => size === undefined))
-    return "a part of its mask bounds no index of it by a size";
   return { access, reaches, extra: left };
+}
+
+/** `index % size` */
+function remainderOf(node: Expression, env: Env, passed: Passed): string | undefined {
+  const binding = node.kind === "Name" ? env.get(node.id) : undefined;
+  if (binding?.value && binding.env) return remainderOf(binding.value, binding.env, passed);
+  return node.kind === "BinOp" && node.op === "Mod" ? sizeOf(node.right, env, passed) : undefined;
 }
 
 function spanRank({ types }: Expression): number {
@@ -229,11 +245,6 @@ function whyNot(read: Read, keys: readonly string[], sizes: ReadonlyMap<string, 
   return clash && `its mask compares with ${clash.size}, that of another access with ${sizes.get(keyOf(clash))}`;
 }
 
-const sharesStride = (one: readonly LiftedAxis[], other: readonly LiftedAxis[]): boolean =>
-  one.some(({ stride }) => stride !== undefined && other.some((axis) => axis.stride === stride));
-const isDeepEqual = (one: readonly LiftedAxis[], other: readonly LiftedAxis[]): boolean =>
-  JSON.stringify(one) === JSON.stringify(other);
-
 function viewOf(
   tensor: string,
   keys: readonly string[],
@@ -241,8 +252,8 @@ function viewOf(
 ): { readonly view: View; readonly mask: Expression | undefined } {
   const pointer = access.call.bound!["pointer"] as Expression;
   const indices = keys.map((key) => {
-    const { span, size } = reaches.find((reach) => keyOf(reach) === key)!;
-    return { index: span.inner, isClaimed: size === undefined };
+    const { span, isClaimed } = reaches.find((reach) => keyOf(reach) === key)!;
+    return { index: span.inner, isClaimed };
   });
   const { types, line, end } = pointer;
   const and = (left: Expression, right: Expression): Binary => ({
@@ -264,6 +275,5 @@ function viewOf(
 /** The call with a view in place of its pointer and its mask. */
 export function withView({ call }: Access, view: View, mask: Expression | undefined): Call {
   const { mask: _, ...others } = call.bound!;
-  const bound = { ...others, pointer: view, ...(mask && { mask }) };
-  return { ...call, bound, args: Object.values(bound).flat() as readonly Expression[], keywords: [] };
+  return withArguments(call, { ...others, pointer: view, ...(mask && { mask }) });
 }

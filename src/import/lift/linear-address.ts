@@ -1,5 +1,7 @@
 /** An address as a sum of indices times strides, and a mask as a conjunction. */
-import type { Expression, Subscript } from "../tree.js";
+import type { Comparison, Expression, Subscript } from "../tree.js";
+import { reads } from "../liveness.js";
+import { ofIndices } from "../made-nodes.js";
 import { constantOf, kindOf, rankOf } from "../value.js";
 import type { Condition, Env, Passed, Term } from "./python-access.js";
 import { expandedAxes } from "./expression-parts.js";
@@ -31,6 +33,16 @@ export function linear(node: Expression, env: Env, passed: Passed): Linear {
             terms: inner.terms.map((term) => ({ ...term, strides: [...term.strides, ...strides!].toSorted() })),
           };
       }
+      // A number times what has strides, such as the turns of a loop times what each of them adds.
+      for (const [times, index] of node.op === "Mult" ? sides : []) {
+        const inner = linear(index, env, passed);
+        const hasStrides = inner.bases.length === 0 && inner.terms.some(({ strides }) => strides.length > 0);
+        if (hasStrides && rankOf(times) === 0)
+          return {
+            bases: [],
+            terms: inner.terms.map((term) => ({ ...term, env, index: ofIndices("Mult", times, term.index) })),
+          };
+      }
       return leaf;
     }
     case "Name": {
@@ -38,18 +50,28 @@ export function linear(node: Expression, env: Env, passed: Passed): Linear {
       const binding = env.get(node.id);
       if (!binding?.value || !binding.env) return leaf;
       const inner = linear(binding.value, binding.env, passed);
+      if (isMoved(node, env)) return inner;
       // A name for an index stays, since the author chose it.
       return kindOf(node) === "pointer" || inner.terms.some(({ strides }) => strides.length > 0) ? inner : leaf;
     }
     case "Subscript": {
       if (!expandedAxes(node)) return leaf;
       const { bases, terms } = linear(node.value, env, passed);
-      if (bases.length === 0 && terms.every(({ strides }) => strides.length === 0)) return leaf;
+      const isIndex = bases.length === 0 && terms.every(({ strides }) => strides.length === 0);
+      if (isIndex && !isMoved(node.value, env)) return leaf;
       return { bases, terms: terms.map((term) => ({ ...term, index: expanded(term.index, node) })) };
     }
     default:
       return leaf;
   }
+}
+
+/** Whether a loop moves a name, or one that it is computed from. */
+function isMoved(node: Expression, env: Env): boolean {
+  return [...reads(node)].some((name) => {
+    const binding = env.get(name);
+    return binding?.isMoved === true || (binding?.value && binding.env ? isMoved(binding.value, binding.env) : false);
+  });
 }
 
 const isZero = (node: Expression): boolean => {
@@ -58,8 +80,12 @@ const isZero = (node: Expression): boolean => {
 };
 
 /** Scalars have no axes to add to. */
-const expanded = (index: Expression, by: Subscript): Expression =>
-  rankOf(index) === 0 || kindOf(index) === "constant" ? index : { ...by, value: index };
+function expanded(index: Expression, by: Subscript): Expression {
+  if (rankOf(index) === 0 || kindOf(index) === "constant") return index;
+  if (index.kind === "BinOp" && index.op === "Add")
+    return { ...index, types: by.types, left: expanded(index.left, by), right: expanded(index.right, by) };
+  return { ...by, value: index };
+}
 
 /** The parameters of which an expression is the product. */
 function stridesOf(node: Expression, env: Env, passed: Passed): readonly string[] | undefined {
@@ -67,8 +93,9 @@ function stridesOf(node: Expression, env: Env, passed: Passed): readonly string[
     const binding = env.get(node.id);
     if (binding) return binding.value && binding.env && stridesOf(binding.value, binding.env, passed);
     if (passed.ones.has(node.id)) return [];
-    return passed.numbers.has(node.id) ? [node.id] : undefined;
+    return passed.numbers.has(node.id) || passed.widths.has(node.id) ? [node.id] : undefined;
   }
+  if (isOne(node)) return [];
   if (node.kind !== "BinOp" || node.op !== "Mult") return undefined;
   const [left, right] = [stridesOf(node.left, env, passed), stridesOf(node.right, env, passed)];
   return left && right && [...left, ...right];
@@ -89,18 +116,31 @@ export function conditionsOf(node: Expression, env: Env, passed: Passed): readon
       node: expanded(inner, node),
       ...(index && { index: expanded(index, node) }),
     }));
-  if (node.kind === "Compare" && node.ops.length === 1) {
-    const [op, other] = [node.ops[0], node.comparators[0]!];
-    const sides = op === "Lt" ? [node.left, other] : op === "Gt" ? [other, node.left] : [];
-    const size = sides[1] && sizeOf(sides[1], env, passed);
-    if (sides[0] && size !== undefined) return [{ node, env, index: sides[0], size }];
-  }
+  if (node.kind === "Compare" && node.ops.length === 1) return [bound(node, env, passed)];
   return [{ node, env }];
 }
 
-function sizeOf(node: Expression, env: Env, passed: Passed): string | undefined {
+const isOne = (node: Expression): boolean => node.kind === "Constant" && node.of === "int" && node.value === 1;
+
+/** `index < size`, `index < size - more`, `index <= size - 1`, or `index >= 0`. */
+function bound(node: Comparison, env: Env, passed: Passed): Condition {
+  const [op, other] = [node.ops[0]!, node.comparators[0]!];
+  const isMirrored = op === "Gt" || op === "GtE";
+  const [low, high] = isMirrored ? [other, node.left] : [node.left, other];
+  const isStrict = op === "Lt" || op === "Gt";
+  if (!isStrict && op !== "LtE" && op !== "GtE") return { node, env };
+  if (!isStrict && isZero(low)) return { node, env, index: high };
+  const [size, more] = high.kind === "BinOp" && high.op === "Sub" ? [high.left, high.right] : [high, undefined];
+  const name = sizeOf(size, env, passed);
+  if (name === undefined || (!isStrict && !(more && isOne(more)))) return { node, env };
+  return { node, env, index: more && isStrict ? ofIndices("Add", low, more) : low, size: name };
+}
+
+/** The parameter or the number that an expression is. */
+export function sizeOf(node: Expression, env: Env, passed: Passed): string | undefined {
+  if (node.kind === "Constant" && node.of === "int" && Number(node.value) > 0) return String(node.value);
   if (node.kind !== "Name") return undefined;
   const binding = env.get(node.id);
   if (binding) return binding.value && binding.env && sizeOf(binding.value, binding.env, passed);
-  return passed.numbers.has(node.id) ? node.id : undefined;
+  return passed.numbers.has(node.id) || passed.constants.has(node.id) ? node.id : undefined;
 }

@@ -6,6 +6,8 @@ interface Binding {
   readonly version: number;
   readonly value?: Expression;
   readonly env?: Env;
+  /** A loop moves it: the value is what it starts from, and the same amount for each turn before. */
+  readonly isMoved?: boolean;
 }
 export type Env = ReadonlyMap<string, Binding>;
 
@@ -16,9 +18,13 @@ export interface Passed {
   readonly numbers: ReadonlySet<string>;
   /** Constants that are 1 in every call, as Triton makes of strides. */
   readonly ones: ReadonlySet<string>;
+  /** Constants that are positive integers in every call. */
+  readonly constants: ReadonlySet<string>;
+  /** Constants that masks take for sizes, so that products with them may be strides. */
+  readonly widths: ReadonlySet<string>;
 }
 
-/** A part of a mask. `index` and `size` where it is `index < size`. */
+/** A part of a mask. `index` and `size` where it is `index < size`, and `index` alone where it is `index >= 0`. */
 export interface Condition {
   readonly node: Expression;
   readonly env: Env;
@@ -43,4 +49,6 @@ export interface Access {
   readonly lost?: { readonly name: string; readonly why: string };
   readonly terms: readonly Term[];
   readonly conditions: readonly Condition[];
+  /** Sizes that are known without a mask. */
+  readonly within: readonly Condition[];
 }

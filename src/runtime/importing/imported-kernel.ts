@@ -1,5 +1,6 @@
 /** One kernel of a Triton file: its text, built and emitted again, and compared with the original as Triton's IR. */
 import type { CompiledKernel } from "../../contract/compiled.js";
+import { hasBlockPointers, withoutBlockPointers } from "../../import/blocks/block-pointers.js";
 import { helperTypes } from "../../import/helper-types.js";
 import { kernelText, type KernelText, type TextOptions, type Todo } from "../../import/kernel-text.js";
 import { type Lifted, lifted, type LiftedAccess } from "../../import/lift/lift.js";
@@ -22,6 +23,8 @@ export type ImportedKernel = ImportOutcome & {
   readonly calls?: { readonly compared: number; readonly noted: number };
   /** What it emits, where it could be built. */
   readonly built?: CompiledKernel;
+  /** It has block pointers, which count as what Triton 3.6 makes of them. */
+  readonly blockPointers?: true;
   /** What became of its accesses, where views were asked for; lines are those of the Python file. */
   readonly accesses?: readonly LiftedAccess[];
 };
@@ -42,6 +45,12 @@ export interface ImportTools {
 export async function importKernel(read: ReadKernel, tools: ImportTools): Promise<ImportedKernel> {
   const { name: kernel, line } = read;
   if ("refused" in read) return { kernel, status: "not imported", reason: read.refused, line };
+  const imported = await inTheFirstWay(read, tools);
+  return hasBlockPointers(read) ? { ...imported, blockPointers: true } : imported;
+}
+
+/** The kernel in the plainest way to write it that is equal. */
+async function inTheFirstWay(read: Read, tools: ImportTools): Promise<ImportedKernel> {
   const { specialise } = tools;
   const options: TextOptions = specialise ? { specialise, decides: specialise.size === 0 } : {};
   const calls = alike(read.calls, specialise);
@@ -51,7 +60,7 @@ export async function importKernel(read: ReadKernel, tools: ImportTools): Promis
     const next = await attempt(only(read, served, way), tools, way, tried);
     imported = next === "tried" ? imported : { ...next, ...share(served, read) };
     if (!imported || !isEqual(imported)) continue;
-    return tools.lift
+    return tools.lift || hasBlockPointers(read)
       ? { ...(await withViews(imported, only(read, served, way), tools, way)), ...share(served, read) }
       : imported;
   }
@@ -169,10 +178,11 @@ async function attempt(
   lift?: Lifted,
 ): Promise<ImportedKernel | "tried"> {
   const { name: kernel, line, calls } = read;
-  const tree = lift?.tree ?? treeOf(read);
   const tensors = lift?.tensors ?? [];
+  let tree: KernelTree;
   let written: KernelText;
   try {
+    tree = lift?.tree ?? treeOf(read);
     written = await kernelText(tree, { ...options, tensors });
   } catch (error) {
     if (!(error instanceof NotImported)) throw error;
@@ -235,7 +245,8 @@ async function build(text: string, name: string, { scratch, language }: ImportTo
 }
 
 function treeOf({ functions, calls, tuning, launch }: Read): KernelTree {
-  return { functions, signatures: calls.map((call) => call.arguments), tuning, ...(launch && { launch }) };
+  const signatures = calls.map((call) => call.arguments);
+  return withoutBlockPointers({ functions, signatures, tuning, ...(launch && { launch }) });
 }
 
 interface Names {
@@ -244,16 +255,19 @@ interface Names {
   readonly tensors: readonly LiftedTensor[];
 }
 
-/** The original's parameter for each one of the emitted kernel; null for a stride that is 1. */
-function originalsOf(kernel: CompiledKernel, { parameters, tensors }: Names): Readonly<Record<string, string | null>> {
+/** The original's parameters of which each one of the emitted kernel is the product: none for a stride that is 1. */
+function originalsOf(
+  kernel: CompiledKernel,
+  { parameters, tensors }: Names,
+): Readonly<Record<string, readonly string[]>> {
   const originals = new Map(Object.entries(parameters).map(([python, name]) => [name, python]));
   const found = (kernel.kernelArguments ?? []).flatMap(
-    ({ python, name, axis }): readonly (readonly [string, string | null])[] => {
+    ({ python, name, axis }): readonly (readonly [string, readonly string[]])[] => {
       const original = originals.get(name);
       if (original === undefined) return [];
-      const stride =
-        axis === undefined ? original : tensors.find(({ param }) => param === original)?.axes[axis]?.stride;
-      return [[python, stride ?? null]];
+      const strides =
+        axis === undefined ? undefined : tensors.find(({ param }) => param === original)?.axes[axis]?.strides;
+      return [[python, strides ?? [original]]];
     },
   );
   return Object.fromEntries(found);
@@ -278,7 +292,9 @@ async function compare(
           ttir: call.ttir,
           runtime: Object.keys(call.arguments).filter((name) => call.arguments[name]!.kind !== "constant"),
           names: originalsOf(kernel, names),
-          ...(names.tensors.length > 0 && { views: names.tensors.map(({ param }) => param) }),
+          ...((names.tensors.length > 0 || hasBlockPointers(read)) && {
+            views: names.tensors.map(({ param }) => param),
+          }),
         })),
       },
       deadlineMs,

@@ -188,7 +188,7 @@ export interface MatchRequest {
     /** The original's parameters that are no constants, in order. */
     readonly runtime: readonly string[];
     /** The original's parameter for each one that the emitted kernel may have; null for a stride that is 1. */
-    readonly names: Readonly<Record<string, string | null>>;
+    readonly names: Readonly<Record<string, readonly string[]>>;
     /** The original's pointers of which the emitted kernel has views; absent where it has none. */
     readonly views?: readonly string[];
   })[];

@@ -28,13 +28,16 @@ function details(kernel: Kernel, file: string): readonly string[] {
         ),
       ]
     : [];
+  const compared = kernel.blockPointers
+    ? ["  its block pointers are compared as the addresses and masks that Triton 3.6 makes of them"]
+    : [];
   const todos = (kernel.todos ?? []).map(({ text, line }) => `  ${file}:${line}: TODO: ${text}`);
   const written = kernel.path === undefined ? [] : [`  wrote ${kernel.path}`];
   switch (kernel.status) {
     case "equal":
-      return [...written, ...accesses, ...todos];
+      return [...written, ...compared, ...accesses, ...todos];
     case "equal for the traced flags":
-      return [...written, `  fixed: ${kernel.fixed.join(", ")}`, ...accesses, ...todos];
+      return [...written, `  fixed: ${kernel.fixed.join(", ")}`, ...compared, ...accesses, ...todos];
     case "differs":
       return [...written, `  the original has: ${kernel.original}`, `  the imported has: ${kernel.imported}`, ...todos];
     case "not imported":

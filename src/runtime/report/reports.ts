@@ -420,7 +420,9 @@ export interface ImportReport {
     readonly path?: string;
     /** The calls that it was compared for, where the file serves some of them only. */
     readonly calls?: { readonly compared: number; readonly noted: number };
-    /** With `--lift`: the loads and stores, each with why it is no view, where it is none. */
+    /** It has block pointers, which count as the addresses and masks that Triton 3.6 makes of them. */
+    readonly blockPointers?: true;
+    /** With `--lift`, or with block pointers: the loads and stores, each with why it is no view, where it is none. */
     readonly accesses?: readonly { readonly line: number; readonly of: string; readonly why?: string | undefined }[];
     /** What a person must look at, with the line of the Python file. */
     readonly todos?: readonly { readonly text: string; readonly line: number }[];

@@ -1,4 +1,4 @@
-"""Kernels with pointer arithmetic; the comments before each say what a call passes, and how many accesses become views."""
+"""Kernels with pointer arithmetic; comments say what a call passes, and how many accesses become views."""
 
 import triton
 import triton.language as tl
@@ -61,7 +61,7 @@ def packed(x_ptr, y_ptr, height, width, BM: tl.constexpr, BN: tl.constexpr):
     tl.store(y_ptr + at, tl.load(x_ptr + at, mask=inside, other=0.0) * 2, mask=inside)
 
 
-# 1 of 3
+# 2 of 3
 # x_ptr:*fp32,y_ptr:*fp32,stride:i32,width:i32,BLOCK=32
 @triton.jit
 def partly(x_ptr, y_ptr, stride, width, BLOCK: tl.constexpr):
@@ -73,7 +73,7 @@ def partly(x_ptr, y_ptr, stride, width, BLOCK: tl.constexpr):
     tl.store(y_ptr + cols, x + stride, mask=cols > row)
 
 
-# 0 of 2
+# 1 of 2
 # x_ptr:*fp32,y_ptr:*fp32,count:i32,BLOCK=32
 @triton.jit
 def other_masks(x_ptr, y_ptr, count, BLOCK: tl.constexpr):
@@ -83,7 +83,7 @@ def other_masks(x_ptr, y_ptr, count, BLOCK: tl.constexpr):
     tl.store(y_ptr + at - 1, x, mask=at < count)
 
 
-# 0 of 2
+# 2 of 2
 # x_ptr:*fp32,y_ptr:*fp32,count:i32,BLOCK=32
 @triton.jit
 def shifted_masks(x_ptr, y_ptr, count, BLOCK: tl.constexpr):
@@ -93,7 +93,7 @@ def shifted_masks(x_ptr, y_ptr, count, BLOCK: tl.constexpr):
     tl.store(y_ptr + at, x, mask=tl.arange(0, BLOCK) < count)
 
 
-# 0 of 2
+# 2 of 2
 # x_ptr:*fp32,y_ptr:*fp32,count:i32,BLOCK=32
 @triton.jit
 def moving(x_ptr, y_ptr, count, BLOCK: tl.constexpr):
@@ -103,3 +103,59 @@ def moving(x_ptr, y_ptr, count, BLOCK: tl.constexpr):
         tl.store(y_ptr + at, x, mask=at < count - start)
         x_ptr += BLOCK
         y_ptr += BLOCK
+
+
+# 3 of 3
+# a_ptr:*fp16,b_ptr:*fp16,c_ptr:*fp32,M:i32,N:i32,K:i32,am:i32,ak:i32,bk:i32,bn:i32,cm:i32,cn:i32,BM=16,BN=32,BK=16
+@triton.jit
+def product(a_ptr, b_ptr, c_ptr, M, N, K, am, ak, bk, bn, cm, cn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    rm = (tl.program_id(0) * BM + tl.arange(0, BM)) % M
+    rn = (tl.program_id(1) * BN + tl.arange(0, BN)) % N
+    rk = tl.arange(0, BK)
+    a_ptrs = a_ptr + (rm[:, None] * am + rk[None, :] * ak)
+    b_ptrs = b_ptr + (rk[:, None] * bk + rn[None, :] * bn)
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in range(0, tl.cdiv(K, BK)):
+        a = tl.load(a_ptrs, mask=rk[None, :] < K - k * BK, other=0.0)
+        b = tl.load(b_ptrs, mask=rk[:, None] < K - k * BK, other=0.0)
+        acc = tl.dot(a, b, acc)
+        a_ptrs += BK * ak
+        b_ptrs += BK * bk
+    rm = tl.program_id(0) * BM + tl.arange(0, BM)
+    rn = tl.program_id(1) * BN + tl.arange(0, BN)
+    tl.store(c_ptr + cm * rm[:, None] + cn * rn[None, :], acc, mask=(rm[:, None] < M) & (rn[None, :] < N))
+
+
+# 2 of 2
+# x_ptr:*fp32,y_ptr:*fp32,first:i32,last:i32,stride:i32,BLOCK=32
+@triton.jit
+def stepped(x_ptr, y_ptr, first, last, stride, BLOCK: tl.constexpr):
+    offs = tl.arange(0, BLOCK)
+    x_ptrs = x_ptr + first * stride + offs
+    for start in range(first, last, BLOCK):
+        x_ptrs += BLOCK * stride
+        x = tl.load(x_ptrs, mask=offs < last)
+        tl.store(y_ptr + start * stride + offs, x, mask=offs < last)
+
+
+# 2 of 2
+# x_ptr:*fp32,y_ptr:*fp32,heads:i32,stride:i32,D=64,BLOCK=32
+@triton.jit
+def constants(x_ptr, y_ptr, heads, stride, D: tl.constexpr, BLOCK: tl.constexpr):
+    rows = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    cols = tl.arange(0, D)
+    inside = (rows[:, None] < heads) & (cols[None, :] < D)
+    at = rows[:, None] * D + cols[None, :]
+    x = tl.load(x_ptr + tl.program_id(1) * stride * D + at, mask=inside)
+    tl.store(y_ptr + at, x, mask=inside)
+
+
+# 1 of 2
+# x_ptr:*fp32,y_ptr:*fp32,count:i32,BLOCK=32
+@triton.jit
+def moved_unevenly(x_ptr, y_ptr, count, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    for turn in range(count):
+        x = tl.load(x_ptr + at)
+        tl.store(y_ptr + tl.arange(0, BLOCK), x)
+        x_ptr += turn

@@ -1,7 +1,7 @@
 """Runs a runner's requests on a Ray cluster: one actor for each GPU, or actors on the CPU that interpret or compile.
 
-``python -m tilescript_worker.fleet --address ADDRESS --device DEVICE --channel FD [--count N]``. Messages are lines of
-JSON, as a worker's are. The runner says which actor gets a request. Ray places actors, sends them this package, and
+``python -m tilescript_worker.fleet --address ADDRESS --device DEVICE --channel FD [--count N] [--compilers N]``.
+Messages are lines of JSON, as a worker's are. The runner says which actor gets a request. Ray places actors, sends them this package, and
 starts a lost one again where there is room; meanwhile its requests go to the others.
 """
 
@@ -40,11 +40,17 @@ class Unusable(Exception):
 
 @dataclass
 class Actor:
-    """An actor with its place, what it runs on, and how many requests it has."""
+    """An actor with its place, what it runs on, and how many requests it has.
+
+    ``home`` is the node that it began on, and ``node`` the one that Ray has put it on since.
+    """
 
     handle: Any
+    compiles: bool = False
     name: str = ""
     place: str = ""
+    home: str = ""
+    node: str = ""
     python: str = ""
     hello: dict[str, Any] = field(default_factory=dict)
     is_there: bool = True
@@ -55,7 +61,9 @@ class Actor:
         """Waits until it runs."""
         found = await self.handle.where.remote()
         unit = f"cpu:{number}" if found["gpu"] is None else f"gpu:{found['gpu']}"
-        self.name, self.place, self.python = found["name"], f"{found['node']} {unit}", found["python"]
+        self.name, self.place, self.python = found["name"], f"{found['host']} {unit}", found["python"]
+        self.node = found["node"]
+        self.home = self.home or self.node
 
     async def greet(self) -> dict[str, Any]:
         """What its worker runs on. Raises ``Unusable``."""
@@ -71,16 +79,21 @@ class Actor:
 class Fleet:
     """Serves a runner's messages with the actors of a cluster."""
 
-    def __init__(self, address: str, replies: TextIO) -> None:
+    def __init__(self, address: str, replies: TextIO, by_node: bool) -> None:
         self._address = address
+        # Whether requests fill a node's cache, so that no other node can answer them.
+        self._by_node = by_node
         self._replies = replies
         self._actors: list[Actor] = []
         self._modules: dict[str, Any] = {}
         self._tasks: dict[asyncio.Task[None], int] = {}
         self._alone_since = 0.0
 
-    def join(self, device: str, count: int | None) -> None:
-        """Connects to the cluster and begins to start actors. Raises ``Unusable``."""
+    def join(self, device: str, count: int | None, compilers: int | None) -> None:
+        """Connects to the cluster and begins to start actors. Raises ``Unusable``.
+
+        ``compilers`` is the most of them that compile on the CPUs of each node with a GPU.
+        """
         try:
             import ray
         except ImportError as error:
@@ -101,24 +114,20 @@ class Fleet:
             raise Unusable("the cluster has no GPU; with #cpu:4 at its end the device is Triton's interpreter there")
         on_gpu = device not in ("interpreter", "compiler")
         needs = {"num_gpus": 1, "num_cpus": 0} if on_gpu else {"num_cpus": 1}
-        seats = ray.remote(Seat).options(
-            # Ray starts a lost actor again. A call on it fails at once, since others may be free to answer.
-            **needs,
-            max_restarts=-1,
-            max_task_retries=0,
-            max_concurrency=4,
-            scheduling_strategy="SPREAD",
-        )
         most = gpus if on_gpu else int(resources.get("CPU", 0))
         if most == 0 or (count or 0) > most:
             needed = "one for each actor; name as many at most"
             raise Unusable(f"the cluster has {most} CPUs, {needed}, such as #cpu:{most}")
+        seats = _seats(scheduling_strategy="SPREAD", **needs)
         self._actors = [Actor(seats.remote(device)) for _ in range(count or most)]
+        if compilers is not None:
+            self._actors += _compilers(compilers)
 
     async def start(self) -> list[dict[str, Any]]:
         """Waits for the actors, and says what each runs on. Raises ``Unusable``."""
         placing = {asyncio.ensure_future(actor.locate(i)): actor for i, actor in enumerate(self._actors)}
-        begun, _ = await asyncio.wait(placing, timeout=FIRST_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        own = [task for task, actor in placing.items() if not actor.compiles]
+        begun, _ = await asyncio.wait(own, timeout=FIRST_SECONDS, return_when=asyncio.FIRST_COMPLETED)
         if not begun:
             raise Unusable(f"no actor was started within {FIRST_SECONDS} s; others may use the whole cluster")
         begun, waiting = await asyncio.wait(placing, timeout=REST_SECONDS)
@@ -134,7 +143,10 @@ class Fleet:
         greetings = await asyncio.gather(*[actor.greet() for actor in self._actors])
         for actor, hello in zip(self._actors, greetings, strict=True):
             actor.hello = hello
-        return [{"place": actor.place, "python": actor.python, "hello": actor.hello} for actor in self._actors]
+        return [
+            {"place": actor.place, "node": actor.home, "python": actor.python, "hello": actor.hello}
+            for actor in self._actors
+        ]
 
     def take(self, message: dict[str, Any]) -> None:
         """Serves one message of the runner."""
@@ -194,7 +206,7 @@ class Fleet:
 
     async def _one_for(self, asked: Actor) -> Actor:
         while True:
-            same = [each for each in self._actors if _kind(each.hello) == _kind(asked.hello)]
+            same = [each for each in self._actors if self._are_alike(each, asked)]
             there = [each for each in same if each.is_there]
             if asked.is_there:
                 return asked
@@ -203,6 +215,9 @@ class Fleet:
             if time.monotonic() - self._alone_since > PATIENCE:
                 raise Unusable(f"no actor of its kind has come back within {PATIENCE} s")
             await asyncio.sleep(0.2)
+
+    def _are_alike(self, one: Actor, other: Actor) -> bool:
+        return _kind(one.hello) == _kind(other.hello) and (not self._by_node or one.home == other.home)
 
     def _lose(self, actor: Actor) -> None:
         """Leaves an actor alone until Ray has started it again, here or on another node."""
@@ -220,7 +235,8 @@ class Fleet:
             try:
                 await actor.locate(self._actors.index(actor))
                 # Ray knows numbers of GPUs. The one that it has found may be of another kind.
-                actor.is_there = _kind(await actor.greet()) == _kind(actor.hello)
+                is_same = _kind(await actor.greet()) == _kind(actor.hello)
+                actor.is_there = is_same and (not self._by_node or actor.node == actor.home)
             except (RayActorError, Unusable):
                 continue
 
@@ -237,6 +253,26 @@ class Fleet:
         if there:
             await asyncio.wait([asyncio.ensure_future(_settled(each)) for each in there], timeout=5)
         ray.shutdown()
+
+
+def _seats(**place: Any) -> Any:
+    """What makes actors. Ray starts a lost one again. A call on it fails at once: others may be free to answer."""
+    import ray
+
+    return ray.remote(Seat).options(max_restarts=-1, max_task_retries=0, max_concurrency=4, **place)
+
+
+def _compilers(most: int) -> list[Actor]:
+    """Actors that compile on the CPUs of each node with a GPU, into the cache of that node."""
+    import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    nodes = [(node["NodeID"], node["Resources"]) for node in ray.nodes() if node["Alive"]]
+    return [
+        Actor(_seats(num_cpus=1, scheduling_strategy=there).remote("compiler"), compiles=True)
+        for there, has in [(NodeAffinitySchedulingStrategy(node, soft=False), has) for node, has in nodes]
+        for _ in range(min(most, int(has.get("CPU", 0))) if has.get("GPU") else 0)
+    ]
 
 
 def _reach(address: str) -> None:
@@ -272,7 +308,7 @@ def _first_line(error: BaseException) -> str:
 
 async def _run(fleet: Fleet, requests: TextIO, options: argparse.Namespace) -> None:
     try:
-        fleet.join(options.device, options.count)
+        fleet.join(options.device, options.count, options.compilers)
         fleet.send({"ready": True, "seats": await fleet.start()})
     except Exception as error:
         fleet.send({"failed": _first_line(error)})
@@ -295,13 +331,15 @@ def main() -> None:
     parser.add_argument("--address", required=True, help="what Ray calls the cluster")
     parser.add_argument("--device", choices=["auto", "cuda", "hip", "interpreter", "compiler"], default="auto")
     parser.add_argument("--count", type=int, help="the number of actors on the CPU")
+    parser.add_argument("--compilers", type=int, help="the most on each node with a GPU; a request stays on its node")
     parser.add_argument("--channel", type=int, required=True, help="a file descriptor to read from and write to")
     options = parser.parse_args()
+    by_node = options.compilers is not None
     os.set_inheritable(options.channel, False)
     requests = os.fdopen(options.channel, encoding="utf-8", closefd=False)
     replies = os.fdopen(os.dup(options.channel), "w", encoding="utf-8")
     end_with(os.getppid())
-    asyncio.run(_run(Fleet(options.address, replies), requests, options))
+    asyncio.run(_run(Fleet(options.address, replies, by_node), requests, options))
     # Ray's threads may hold the process.
     os._exit(0)
 

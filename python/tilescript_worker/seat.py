@@ -70,12 +70,14 @@ class Seat:
             return answer
 
     def where(self) -> dict[str, Any]:
-        """The seat's name, the node's, its Python, and the GPU there that Ray gave to this actor."""
+        """The seat's name, its node and that one's name, its Python, and the GPU that Ray gave to this actor."""
         import ray
 
         gpus = ray.get_gpu_ids()
         gpu = str(gpus[0]) if gpus else None
-        return {"name": self._name, "node": socket.gethostname(), "gpu": gpu, "python": sys.executable}
+        node = ray.get_runtime_context().get_node_id()
+        where = {"host": socket.gethostname(), "node": node, "gpu": gpu}
+        return {"name": self._name, "python": sys.executable, **where}
 
     def end(self) -> None:
         """Ends the worker, whatever it does. The next request gets another one."""

@@ -35,7 +35,10 @@ test("what a GPU has no room for is known without one", { timeout: 240_000 }, as
     config,
     seed: 0,
   }));
-  const on = (target: unknown) => ({ compilers, hello: { target } }) as Pick<PythonDevice, "compilers" | "hello">;
+  const on = (target: unknown): Pick<PythonDevice, "compilers" | "hello"> => ({
+    compilers,
+    hello: { target } as PythonDevice["hello"],
+  });
   try {
     const left = await misfits(kernel, on(["cuda", 90, 32]), workspace, cases);
     expect([...left].sort(([a], [b]) => a - b)).toEqual([

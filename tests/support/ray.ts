@@ -64,9 +64,10 @@ export class RayCluster {
     this.#process = process;
   }
 
-  static async start(python: string): Promise<RayCluster> {
+  /** `gpus` is how many Ray believes that each node has. */
+  static async start(python: string, gpus = 0): Promise<RayCluster> {
     const script = fileURLToPath(new URL("ray_cluster.py", import.meta.url));
-    const child = spawn(python, [script], { stdio: ["pipe", "pipe", "pipe"] });
+    const child = spawn(python, [script, String(gpus)], { stdio: ["pipe", "pipe", "pipe"] });
     let [printed, complained] = ["", ""];
     child.stderr.on("data", (data: Buffer) => (complained += String(data)));
     await new Promise<void>((resolve, reject) => {

@@ -1,6 +1,7 @@
 """A Ray cluster of two nodes on this machine, each with one CPU, and a server for clients from outside it.
 
-Prints a line of JSON, and ends with its input.
+``python ray_cluster.py GPUS`` says of each node that it has so many GPUs. Prints a line of JSON, and ends with its
+input.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import sys
 
 from ray.cluster_utils import Cluster
 
-NODE = {"num_cpus": 1, "num_gpus": 0, "object_store_memory": 80 << 20}
+NODE = {"num_cpus": 1, "num_gpus": int(sys.argv[1]), "object_store_memory": 80 << 20}
 os.environ["RAY_memory_monitor_refresh_ms"] = "0"
 
 with socket.socket() as probe:

@@ -2,12 +2,11 @@ import { aheadText, compileAhead, inEveryConfig } from "../compile/ahead.js";
 import { caseText } from "../cases/case-text.js";
 import { closeDevice, type PythonDevice } from "../devices/devices.js";
 import { failureOf } from "../cases/failure.js";
-import { refuseCluster } from "../invocation/chosen-device.js";
 import { compileAll, warn } from "../invocation/kernels.js";
 import { measuredCases } from "../cases/measured-cases.js";
 import { measuring, measuringOptions, options, deviceOf, type MeasuringOptions } from "../invocation/options.js";
 import { exitCodes } from "../system/problems.js";
-import type { PrewarmReport } from "../report/reports.js";
+import type { PrewarmedNodes, PrewarmReport } from "../report/reports.js";
 import { prewarmRequest, runRequest } from "../devices/request.js";
 import { openWorkspace } from "../devices/workspace.js";
 import { printJson, progress } from "../system/streams.js";
@@ -23,40 +22,56 @@ export const prewarm: KernelCommand<MeasuringOptions> = {
   name: "prewarm",
   description: "compile on a GPU into Triton's cache, so that later processes start fast",
   options: [...measuringOptions, options.json, options.verbose],
-  checkOptions: ({ device }) => refuseCluster(device, "prewarm fills the cache of one machine"),
   async plan(kernels, given, streams) {
     const compiled = await compileAll(kernels);
     warn(compiled, streams);
-    const plans = compiled.map((kernel) => measuredCases(kernel, measuring(kernel, given)));
+    const plans = compiled.map((kernel) => ({ kernel, ...measuredCases(kernel, measuring(kernel, given)) }));
     const instead = "`tilescript compile` compiles, but fills no cache of Triton's,";
     return async (machine) => {
-      const [device] = await machine.gpus({ what: "prewarming", instead }, deviceOf(given, streams));
+      const chosen = { ...deviceOf(given, streams), byNode: true };
+      const devices = await machine.gpus({ what: "prewarming", instead }, chosen);
       const show = progress(streams);
-      const found: Warmed[] = [];
-      let folder = "";
+      let reports: readonly PrewarmReport[];
       try {
-        for (const [i, kernel] of compiled.entries()) {
-          const { cases, left } = plans[i]!;
-          const warmed = await warm(kernel, device, cases, {
-            onCompiled: (done, all) => show(aheadText(kernel, done, all)),
-            onDone: (done) => show(`${kernel.signature.name}: ${done} of ${cases.length} cases`),
-          });
-          folder = warmed.folder ?? folder;
-          found.push({ ...warmed.kernel, failed: [...left, ...warmed.kernel.failed] });
-        }
+        reports = await Promise.all(devices.map((device) => prewarmOn(device, plans, show)));
       } finally {
         show("");
-        await closeDevice(device);
+        await Promise.all(devices.map(closeDevice));
       }
-      const ok = found.every(({ failed, cases }) => failed.length === 0 && cases.length > 0);
-      const { deviceName: device_name, versions } = device.hello;
-      const report: PrewarmReport = { ok, device_name, triton: versions.triton, folder, kernels: found };
-      if (given.json) printJson(streams, report);
-      else streams.out(`${prewarmText(report)}\n`);
+      const ok = reports.every((report) => report.ok);
+      const [only, ...others] = reports;
+      const joined: PrewarmedNodes = { ok, nodes: reports };
+      if (given.json) printJson(streams, only && others.length === 0 ? only : joined);
+      else for (const report of reports) streams.out(`${prewarmText(report)}\n`);
       return ok ? exitCodes.ok : exitCodes.failed;
     };
   },
 };
+
+type Plan = ReturnType<typeof measuredCases> & { readonly kernel: CompiledKernel };
+
+/** Fills the cache of the device's machine. */
+async function prewarmOn(
+  device: PythonDevice,
+  plans: readonly Plan[],
+  show: (text: string) => void,
+): Promise<PrewarmReport> {
+  const { hello, node } = device;
+  const where = node === undefined ? "" : `${node}: `;
+  const kernels: Warmed[] = [];
+  let folder = "";
+  for (const { kernel, cases, left } of plans) {
+    const warmed = await warm(kernel, device, cases, {
+      onCompiled: (done, all) => show(`${where}${aheadText(kernel, done, all)}`),
+      onDone: (done) => show(`${where}${kernel.signature.name}: ${done} of ${cases.length} cases`),
+    });
+    folder = warmed.folder ?? folder;
+    kernels.push({ ...warmed.kernel, failed: [...left, ...warmed.kernel.failed] });
+  }
+  const ok = kernels.every(({ failed, cases }) => failed.length === 0 && cases.length > 0);
+  const { deviceName: device_name, versions } = hello;
+  return { ok, ...(node !== undefined && { node }), device_name, triton: versions.triton, folder, kernels };
+}
 
 async function warm(
   kernel: CompiledKernel,
@@ -95,10 +110,11 @@ async function warm(
 }
 
 /** What was compiled, and which processes can use it. */
-function prewarmText({ device_name, triton, folder, kernels }: PrewarmReport): string {
+function prewarmText({ node, device_name, triton, folder, kernels }: PrewarmReport): string {
+  const where = node === undefined ? "" : ` of ${node}`;
   return [
     ...kernels.flatMap(({ kernel, cases, failed, keeps_choice: keeps }) => [
-      `${kernel}: ${cases.length} cases on ${device_name}`,
+      `${kernel}: ${cases.length} cases on ${device_name}${where}`,
       ...cases.map(
         ({ seconds, added, config, ...at }) =>
           `  ${caseText(at)}: ${added === 0 ? "all was there" : `${added} new in the cache`}, ${config === "autotuned" ? "each kernel tuned" : `config ${config} chosen`} (${seconds} s)`,
@@ -111,7 +127,7 @@ function prewarmText({ device_name, triton, folder, kernels }: PrewarmReport): s
             "  unless the spec says autotune: { cacheResults: true }",
           ]),
     ]),
-    `cache: ${folder} (TRITON_CACHE_DIR). It serves processes with Triton ${triton}, the same kind of GPU and the`,
+    `cache: ${folder}${where} (TRITON_CACHE_DIR). It serves processes with Triton ${triton}, the same kind of GPU and the`,
     "same emitted module; on another machine, copy the folder and set TRITON_CACHE_DIR.",
   ].join("\n");
 }

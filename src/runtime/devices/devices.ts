@@ -6,7 +6,7 @@ import type { HelloResult } from "../python/protocol.js";
 import { RemoteHost } from "../hosts/remote-host.js";
 import type { SshAddress } from "../hosts/ssh-address.js";
 import type { Host, Remote } from "../python/host.js";
-import type { WorkerPool } from "../python/worker-pool.js";
+import type { RequestServer, WorkerPool } from "../python/worker-pool.js";
 import { openCluster } from "./ray-devices.js";
 import { startWorkers } from "./start-workers.js";
 import { evalUnchecked, interpreterUnchecked } from "./unchecked.js";
@@ -37,7 +37,18 @@ export interface PythonDevice extends DeviceFacts {
   /** The machine or the cluster that it is part of, if it is not this machine. */
   readonly host?: Remote;
   /** On a GPU: the processes that compile ahead. */
-  readonly compilers?: Compilers;
+  readonly compilers?: AheadCompilers;
+  /** The machine, where the devices of a cluster were opened by node. */
+  readonly node?: string;
+}
+
+/** Whoever compiles into the cache that a device's workers read. */
+export interface AheadCompilers {
+  /** The number of processes started so far. */
+  readonly started: number;
+  /** Runs every job in the next free process. */
+  each<Job>(jobs: readonly Job[], work: (server: RequestServer, job: Job) => Promise<void>): Promise<void>;
+  stop(): Promise<void>;
 }
 
 export interface DeviceOptions {
@@ -46,6 +57,8 @@ export interface DeviceOptions {
   readonly env?: NodeJS.ProcessEnv;
   /** Number of processes that compile ahead for a GPU; 0 for none. Default: the number of cores. */
   readonly processes?: number | undefined;
+  /** Of a cluster: a device for each node with its own compilers, because each has a cache of its own. */
+  readonly byNode?: boolean;
   /** Lets this process end while the device is open. */
   readonly background?: boolean;
   /** Receives what user code prints in the worker. */
@@ -53,8 +66,8 @@ export interface DeviceOptions {
 }
 
 /**
- * Opens the requested device, or the best one for `auto`: of a cluster one device for each kind of GPU. Throws
- * EnvironmentError if it is not available.
+ * Opens the requested device, or the best one for `auto`: of a cluster one device for each kind of GPU, or for each
+ * node. Throws EnvironmentError if it is not available.
  */
 export async function openDevices(options: DeviceOptions): Promise<readonly [Device, ...Device[]]> {
   const choice = parseDevice(String(options.device));

@@ -1,4 +1,4 @@
-/** The devices of a Ray cluster: one for each kind of GPU, whose workers are its actors. */
+/** The devices of a Ray cluster: one for each kind of GPU, or for each node, whose workers are its actors. */
 import { Fleet, type Seat } from "../hosts/fleet.js";
 import {
   type DiscoveryOptions,
@@ -7,25 +7,36 @@ import {
   unsupported,
   withoutRay,
 } from "../python/environment.js";
+import { MOST_PROCESSES } from "../python/compilers.js";
+import type { HelloResult } from "../python/protocol.js";
 import { WorkerPool } from "../python/worker-pool.js";
 import { EnvironmentError } from "../system/problems.js";
 import type { DeviceChoice } from "./device-name.js";
-import type { DeviceOptions, PythonDevice } from "./devices.js";
+import type { AheadCompilers, DeviceOptions, PythonDevice } from "./devices.js";
 import { interpreterUnchecked } from "./unchecked.js";
 
 /** Connects to a cluster and starts its actors. Throws EnvironmentError. */
 export async function openCluster(
   { kind, workers, model }: DeviceChoice,
   address: string,
-  { device, ...options }: DeviceOptions,
+  { device, byNode = false, processes = MOST_PROCESSES, ...options }: DeviceOptions,
 ): Promise<readonly [PythonDevice, ...PythonDevice[]]> {
   const { python } = await pythonWithRay(device, options);
   const worker = kind === "eval" ? "auto" : kind;
-  const fleet = await Fleet.open({ ...options, address, python, name: device, device: worker, count: workers });
+  const compilers = byNode ? processes : undefined;
+  const fleet = await Fleet.open({
+    ...options,
+    address,
+    python,
+    name: device,
+    device: worker,
+    count: workers,
+    compilers,
+  });
   try {
     const problem = problemOf(fleet.seats);
     if (problem) throw new EnvironmentError(`${device} can't be used: ${problem}`);
-    return devicesOf(fleet, model, kind !== "auto");
+    return devicesOf(fleet, { model, isNamed: kind !== "auto", byNode });
   } catch (error) {
     await fleet.close();
     throw error;
@@ -42,17 +53,20 @@ export async function pythonWithRay(device: string, options: DiscoveryOptions): 
   );
 }
 
-/** The seats' numbers by what they run on. A time or a config of one kind of GPU says nothing about another. */
+type Numbers = readonly [number, ...number[]];
+
+/** The numbers of seats that run kernels, by what they run on. A time or a config of one kind says nothing about another. */
 export function kindsOf(
-  seats: readonly Pick<Seat, "hello">[],
-  model = "",
-): readonly (readonly [number, ...number[]])[] {
+  seats: readonly Pick<Seat, "hello" | "node">[],
+  { model = "", byNode = false }: { readonly model?: string | undefined; readonly byNode?: boolean } = {},
+): readonly Numbers[] {
   const kinds = new Map<string, [number, ...number[]]>();
-  for (const [i, { hello }] of seats.entries()) {
-    if (!hello.deviceName.toLowerCase().includes(model.toLowerCase())) continue;
-    const same = kinds.get(hello.deviceName);
+  for (const [i, { hello, node }] of seats.entries()) {
+    if (hello.device === "compiler" || !hello.deviceName.toLowerCase().includes(model.toLowerCase())) continue;
+    const kind = byNode ? `${node} ${hello.deviceName}` : hello.deviceName;
+    const same = kinds.get(kind);
     if (same) same.push(i);
-    else kinds.set(hello.deviceName, [i]);
+    else kinds.set(kind, [i]);
   }
   return [...kinds.values()];
 }
@@ -69,29 +83,52 @@ export function problemOf(seats: readonly Seat[]): string | undefined {
   return other && `${first.place} has ${said(first)}, ${other.place} ${said(other)}; install the same on all nodes`;
 }
 
-function devicesOf(
-  fleet: Fleet,
-  model: string | undefined,
-  isNamed: boolean,
-): readonly [PythonDevice, ...PythonDevice[]] {
-  const [first, ...others] = kindsOf(fleet.seats, model).map((seats) => deviceOf(fleet, seats, isNamed));
+interface Grouping {
+  readonly model: string | undefined;
+  readonly isNamed: boolean;
+  readonly byNode: boolean;
+}
+
+function devicesOf(fleet: Fleet, grouping: Grouping): readonly [PythonDevice, ...PythonDevice[]] {
+  const [first, ...others] = kindsOf(fleet.seats, grouping).map((seats) => deviceOf(fleet, seats, grouping));
   if (first) return [first, ...others];
   const names = [...new Set(fleet.seats.map(({ hello }) => hello.deviceName))].join(", ");
   throw new EnvironmentError(`${fleet.name}: the cluster has no such GPU; it has ${names}`);
 }
 
-function deviceOf(fleet: Fleet, seats: readonly [number, ...number[]], isNamed: boolean): PythonDevice {
-  const members = seats.map((seat) => ({ worker: fleet.server(seat), place: seatOf(fleet, seat).place }));
-  const { hello, python } = seatOf(fleet, seats[0]);
+function deviceOf(fleet: Fleet, seats: Numbers, { isNamed, byNode }: Grouping): PythonDevice {
+  const { hello, python, node, place } = fleet.seats[seats[0]]!;
+  // `kindsOf` leaves out the others.
+  const device = hello.device as HelloResult["device"];
+  const compilers = byNode && compilersOn(fleet, node);
   return {
-    kind: hello.device,
-    workers: new WorkerPool(members),
-    hello,
+    kind: device,
+    workers: poolOf(fleet, seats),
+    hello: { ...hello, device },
     environment: { python, source: "Ray", versions: hello.versions },
     host: fleet,
-    why: isNamed ? "it was asked for" : hello.device === "interpreter" ? "there is no GPU" : "the cluster has it",
-    unchecked: hello.device === "interpreter" ? interpreterUnchecked : [],
+    why: isNamed ? "it was asked for" : device === "interpreter" ? "there is no GPU" : "the cluster has it",
+    unchecked: device === "interpreter" ? interpreterUnchecked : [],
+    ...(byNode && { node: place.split(" ")[0]! }),
+    ...(compilers && { compilers }),
   };
 }
 
-const seatOf = (fleet: Fleet, seat: number): Seat => fleet.seats[seat]!;
+function poolOf(fleet: Fleet, seats: readonly number[]): WorkerPool {
+  return new WorkerPool(seats.map((seat) => ({ worker: fleet.server(seat), place: fleet.seats[seat]!.place })));
+}
+
+/** The actors that compile on a node. Without any, its workers compile what they launch. */
+function compilersOn(fleet: Fleet, node: string): AheadCompilers | undefined {
+  const seats = [...fleet.seats.keys()].filter((seat) => {
+    const { hello, node: own } = fleet.seats[seat]!;
+    return hello.device === "compiler" && own === node;
+  });
+  if (seats.length === 0) return undefined;
+  const pool = poolOf(fleet, seats);
+  return {
+    started: pool.size,
+    each: async (jobs, work) => void (await pool.each(jobs, (job, { worker }) => work(worker, job))),
+    stop: () => pool.stop(),
+  };
+}

@@ -30,6 +30,8 @@ export interface FleetOptions {
   readonly device: LinkOptions["device"];
   /** The number of actors on the CPU. Default: one for each CPU of the cluster. */
   readonly count?: number | undefined;
+  /** The most actors that compile on the CPUs of each node with a GPU; a request then stays on its node. Default: none. */
+  readonly compilers?: number | undefined;
   readonly env?: NodeJS.ProcessEnv | undefined;
   /** Lets this process end while the cluster is in use. */
   readonly background?: boolean | undefined;
@@ -39,9 +41,13 @@ export interface FleetOptions {
 
 /** An actor: where it was started, with its Python and what that runs on. */
 export interface Seat {
+  /** Its machine and its unit there, such as `box gpu:0`. */
   readonly place: string;
+  /** What Ray calls its node. */
+  readonly node: string;
   readonly python: string;
-  readonly hello: HelloResult;
+  /** What its worker runs on. That of an actor which only compiles is no device. */
+  readonly hello: Omit<HelloResult, "device"> & { readonly device: HelloResult["device"] | "compiler" };
 }
 
 /** What `fleet.py` says of a request: the worker's reply, or how the worker was lost. */
@@ -77,10 +83,12 @@ export class Fleet implements Remote {
 
   private constructor(options: FleetOptions) {
     this.#options = options;
-    const { python, address, device, count, env = process.env, background } = options;
-    const given = ["--address", address, "--device", device, "--channel", "3"];
-    const most = count === undefined ? [] : ["--count", String(count)];
-    const group = new Group(python, pythonModule("tilescript_worker.fleet", ...given, ...most), {
+    const { python, address, device, count, compilers, env = process.env, background } = options;
+    const numbers = Object.entries({ count, compilers }).flatMap(([name, most]) =>
+      most === undefined ? [] : [`--${name}`, String(most)],
+    );
+    const given = ["--address", address, "--device", device, "--channel", "3", ...numbers];
+    const group = new Group(python, pythonModule("tilescript_worker.fleet", ...given), {
       env: pythonEnv(env),
       stdio: ["ignore", "pipe", "pipe", "pipe"],
     });

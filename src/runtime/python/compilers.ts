@@ -10,7 +10,7 @@ export interface CompilersOptions extends Omit<WorkerOptions, "device"> {
   readonly processes?: number | undefined;
 }
 
-const MOST_PROCESSES = 16;
+export const MOST_PROCESSES = 16;
 
 export class Compilers {
   readonly #options: Omit<WorkerOptions, "device">;

@@ -300,6 +300,8 @@ export type ConfigValues = Readonly<Record<string, number | boolean | string>>;
 // prewarm
 export interface PrewarmReport {
   readonly ok: boolean;
+  /** The node of a cluster. */
+  readonly node?: string;
   readonly device_name: string;
   readonly triton: string;
   /** Triton's cache. */
@@ -319,6 +321,12 @@ export interface PrewarmReport {
     }[];
     readonly failed: readonly string[];
   }[];
+}
+
+/** Reports of a cluster that has GPUs on several nodes, whose caches are apart. */
+export interface PrewarmedNodes {
+  readonly ok: boolean;
+  readonly nodes: readonly PrewarmReport[];
 }
 
 // profile

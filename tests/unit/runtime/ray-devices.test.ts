@@ -5,6 +5,7 @@ import type { Seat } from "../../../src/runtime/hosts/fleet.js";
 
 const seat = (deviceName: string, place: string, triton = "3.9.0"): Seat => ({
   place,
+  node: place.split(" ")[0]!,
   python: "/usr/bin/python3",
   hello: {
     device: "cuda",
@@ -21,8 +22,19 @@ const seats = [seat("NVIDIA H200", "a gpu:0"), seat("NVIDIA A100", "b gpu:0"), s
 
 it("each kind of GPU is a device of its own, and part of a name chooses some", () => {
   expect(kindsOf(seats)).toEqual([[0, 2], [1]]);
-  expect(kindsOf(seats, "a100")).toEqual([[1]]);
-  expect(kindsOf(seats, "B200")).toEqual([]);
+  expect(kindsOf(seats, { model: "a100" })).toEqual([[1]]);
+  expect(kindsOf(seats, { model: "B200" })).toEqual([]);
+});
+
+it("each node is a device of its own where caches are filled, and what compiles on it is none", () => {
+  const { hello, ...other } = seat("Triton's compiler on the CPU", "a cpu:3");
+  const all: readonly Seat[] = [
+    ...seats,
+    seat("NVIDIA H200", "c gpu:0"),
+    { ...other, hello: { ...hello, device: "compiler" } },
+  ];
+  expect(kindsOf(all, { byNode: true })).toEqual([[0, 2], [1], [3]]);
+  expect(kindsOf(all)).toEqual([[0, 2, 3], [1]]);
 });
 
 it("nodes with other versions are refused by name", () => {

@@ -1,8 +1,8 @@
 """Runs a runner's requests on a Ray cluster: one actor for each GPU, or actors on the CPU that interpret or compile.
 
 ``python -m tilescript_worker.fleet --address ADDRESS --device DEVICE --channel FD [--count N] [--compilers N]``.
-Messages are lines of JSON, as a worker's are. The runner says which actor gets a request. Ray places actors, sends them this package, and
-starts a lost one again where there is room; meanwhile its requests go to the others.
+Messages are lines of JSON, as a worker's are. The runner says which actor gets a request. Ray places actors, sends
+them this package, and starts a lost one again where there is room; meanwhile its requests go to the others.
 """
 
 from __future__ import annotations

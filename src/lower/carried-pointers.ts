@@ -14,8 +14,8 @@ import {
   type Variable,
 } from "../ir/nodes.js";
 import { walk } from "../ir/walk.js";
-import { carriesPointers, isInside, movingLanes } from "./moving-index.js";
-import { ADD, author, id, isScalar, term, type View } from "./view-terms.js";
+import { carriesPointers, isConstexpr, isInside, type Moving, movingLanes } from "./moving-index.js";
+import { ADD, author, id, isScalar, MUL, term, type View } from "./view-terms.js";
 import type { WrittenOnce } from "./written-once.js";
 
 /** A loop that is open, and the pointers that it carries. */
@@ -30,10 +30,15 @@ interface Loop {
 interface Carried {
   readonly variable: Variable;
   readonly view: View;
-  /** The axes whose index moves. */
-  readonly axes: readonly number[];
+  /** How the index of each axis moves; undefined where it stays. */
+  readonly parts: readonly (Part | undefined)[];
   /** The block at whose end they are advanced: the loop's, or an arm's that Triton decides when it compiles. */
   readonly in: Block;
+}
+
+/** An index that moves with a loop, with its lanes, made before it. */
+interface Part extends Pick<Moving, "by" | "times"> {
+  readonly lanes: Value;
 }
 
 export class CarriedPointers {
@@ -75,7 +80,7 @@ export class CarriedPointers {
     const loop = this.#loops.at(-1);
     // Outside the loop an optional tensor may be absent.
     if (!loop?.carries || view.tensor.given) return undefined;
-    const parts = view.indices.map((index) => this.#lanes(index, loop));
+    const parts = view.indices.map((index) => this.#part(index, loop));
     const stays = view.indices.every((index, axis) => parts[axis] !== undefined || !isInside(index, loop.statement));
     if (!stays || parts.every((part) => part === undefined)) return undefined;
     // A permuted tensor has the same name and other strides.
@@ -85,9 +90,8 @@ export class CarriedPointers {
     if (!block) return undefined;
     let pointers = loop.carried.get(key);
     if (!pointers) {
-      const axes = [...parts.keys()].filter((axis) => parts[axis] !== undefined);
       const variable = this.recorder.outside(loop.depth, () => this.#start(view, parts, loop));
-      pointers = { variable, view, axes, in: block };
+      pointers = { variable, view, parts, in: block };
       loop.carried.set(key, pointers);
     }
     return this.#read(pointers.variable, loop);
@@ -111,16 +115,16 @@ export class CarriedPointers {
    * and `lse_ptr + head * S + start + rm`. Triton 3.6 makes 1740 instructions of attention's gradients for sm_90 so, and
    * 1822 if everything is added up first; attention itself, most of whose keys start at 0, has fewer in its loop if it is.
    */
-  #start(view: View, parts: readonly (Value | undefined)[], { statement }: Loop): Variable {
+  #start(view: View, parts: readonly (Part | undefined)[], { statement }: Loop): Variable {
     const { start, at } = statement;
     return this.#pinnedAt(at, () => {
       const isApart = !isLiteral(start) || start.value !== 0;
       const isRow = view.indices.filter((index) => !isScalar(index)).length === 1;
       const shared: unknown[] = [];
       const [first, ...others] = view.indices.flatMap((index, axis) => {
-        const lanes = parts[axis];
-        const own = term(lanes && isApart && !isRow ? from(start, lanes) : (lanes ?? index), view, axis);
-        if (isApart && lanes && isRow) shared.push(...term(start, view, axis, true));
+        const part = parts[axis];
+        const own = term(part && isApart && !isRow ? from(start, part) : (part?.lanes ?? index), view, axis);
+        if (isApart && part && isRow) shared.push(...term(timed(start, part), view, axis, true));
         if (!isApart || !isScalar(index)) return own;
         shared.push(...own);
         return [];
@@ -145,9 +149,9 @@ export class CarriedPointers {
     if (!loop) return;
     const { statement } = loop;
     this.#pinnedAt(statement.at, () => {
-      for (const { variable, view, axes, in: end } of loop.carried.values()) {
+      for (const { variable, view, parts, in: end } of loop.carried.values()) {
         if (end !== block) continue;
-        const steps = axes.flatMap((axis) => term(statement.step, view, axis, true));
+        const steps = parts.flatMap((part, axis) => (part ? term(timed(statement.step, part), view, axis, true) : []));
         const value = valueOf(ADD(this.#read(variable, loop), ...steps) as Handle);
         this.recorder.append({ kind: "write", variable, value, at: statement.at });
       }
@@ -161,20 +165,20 @@ export class CarriedPointers {
     return moving > 0 && moving < indices.length;
   }
 
-  /** The lanes of an index that moves with the innermost loop, and that loop's index. */
-  moving(index: Argument): { readonly lanes: Value; readonly by: Value } | undefined {
+  /** The lanes of an index that moves with the innermost loop, and what is added to them. */
+  moving(index: Argument): Pick<Part, "lanes" | "by"> | undefined {
     const loop = this.#loops.at(-1);
-    const lanes = loop && this.#lanes(index, loop);
-    return lanes && { lanes, by: loop.statement.index };
+    return loop && this.#part(index, loop);
   }
 
   /** Lanes that are made in the loop are made before it instead, under the author's name for the index, which needs none. */
-  #lanes(index: Argument, loop: Loop): Value | undefined {
+  #part(index: Argument, loop: Loop): Part | undefined {
     if (!loop.carries || !isValue(index)) return undefined;
-    const lanes = movingLanes(index, loop.statement.index, this.definitions);
-    if (!lanes) return undefined;
+    const moving = movingLanes(index, loop.statement.index, this.definitions);
+    if (!moving) return undefined;
+    const { lanes, ...others } = moving;
     const [given] = lanes.results;
-    if (!isInside(given!, loop.statement)) return given!;
+    if (!isInside(given!, loop.statement)) return { lanes: given!, ...others };
     const make = (): Handle => {
       this.recorder.anonymous = false;
       const [value] = this.recorder.op(lanes.op, lanes.operands, lanes.options, [given!.type], index.at);
@@ -182,7 +186,7 @@ export class CarriedPointers {
       return new Handle(value!);
     };
     const key = `lanes of ${id(index)}`;
-    return valueOf(this.values.at(key, loop.depth, make));
+    return { lanes: valueOf(this.values.at(key, loop.depth, make)), ...others };
   }
 
   #pinnedAt<T>(at: Location | undefined, body: () => T): T {
@@ -197,10 +201,14 @@ export class CarriedPointers {
 }
 
 /** The lanes of a loop's first turn. */
-function from(start: Argument, lanes: Value): Value {
-  return valueOf(ADD(author(start), new Handle(lanes)) as Handle);
+function from(start: Argument, part: Part): Value {
+  return valueOf(ADD(author(timed(start, part)), new Handle(part.lanes)) as Handle);
 }
 
-function isConstexpr(condition: Argument): boolean {
-  return !isValue(condition) || condition.type.kind === "constexpr";
+/** How far an index is or moves where its loop's own is `index` or moves so far. */
+function timed(index: Argument, { times }: Part): Argument {
+  if (times === undefined) return index;
+  if (isLiteral(index) && isLiteral(times)) return { ...index, value: Number(index.value) * Number(times.value) };
+  if (isLiteral(index) && index.value === 1) return times;
+  return valueOf(MUL(author(index), author(times)) as Handle);
 }

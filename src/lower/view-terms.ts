@@ -19,9 +19,9 @@ import { expandDims } from "../ops/axes.js";
 /** The ops without their types: here shapes and dtypes are the author's, known only to the rules. */
 type AnyOp = (...args: unknown[]) => unknown;
 const untyped = (op: unknown) => op as AnyOp;
-export const [ADD, SUB, AND] = [untyped(add), untyped(sub), untyped(and)];
+export const [ADD, SUB, MUL, AND] = [untyped(add), untyped(sub), untyped(mul), untyped(and)];
 export const [GE, LT] = [untyped(ge), untyped(lt)];
-const [MUL, EXPAND, TO] = [untyped(mul), untyped(expandDims), untyped(to)];
+const [EXPAND, TO] = [untyped(expandDims), untyped(to)];
 
 /** A view that waits for the load or store which uses it. */
 export interface View {

@@ -178,6 +178,32 @@ const transposing = trace(
 /** Multiplies matrices, so that pointers are carried; K is not a multiple of its block. */
 const product = trace(definitionOf(gemm));
 
+/** Every second block from the second on, counted by blocks: pointers begin at a multiple of what counts, and move by one. */
+const multiples = trace(
+  definitionOf(
+    kernel(
+      "multiples",
+      {
+        params: {
+          a: tensor(tl.float16, ["M", "K"]),
+          b: tensor(tl.float16, ["K", "N"]),
+          c: tensor.out(tl.float32, ["M", "N"]),
+        },
+        grid: () => [1],
+      },
+      ({ a, b, c, K }) => {
+        const r = tl.arange(0, BLOCK);
+        const acc = tl.mut(tl.zeros([BLOCK, BLOCK], tl.float32));
+        for (const step of tl.range(1, tl.cdiv(K, BLOCK), 2)) {
+          const rk = step.mul(BLOCK).add(tl.arange(0, BLOCK));
+          acc.value = tl.dot(tl.load(a.at(r, rk)), tl.load(b.at(rk, r)), acc.value);
+        }
+        tl.store(c.at(r, r), acc.value);
+      },
+    ),
+  ),
+);
+
 describe("a lowering that is wrong is noticed", () => {
   const small = { sizes: { M: 5, N: 12, K: 37 }, dtypes: { T: "float16" }, config: 7 };
   test.each<[string, KernelIR, (ir: KernelIR) => KernelIR, Partial<Case>]>([
@@ -186,6 +212,12 @@ describe("a lowering that is wrong is noticed", () => {
     ["an upper bound that is missing, under a claim", product, wrong.withoutUpperBounds, small],
     ["strides of another axis", transposing, wrong.withSwappedStrides, { sizes: { M: 5, N: 12 } }],
     ["a wrong step of carried pointers", product, wrong.withWrongSteps, small],
+    [
+      "a wrong step of pointers that move by a multiple",
+      multiples,
+      wrong.withWrongSteps,
+      { sizes: { M: 5, N: 7, K: 100 } },
+    ],
     ["masked lanes that hold something else", beside, wrong.withOtherLanes, {}],
     ["masked lanes that hold something else, in a product", product, wrong.withOtherLanes, small],
   ])("%s", (_, ir, change, at) => {

@@ -54,7 +54,6 @@ const ofBlockScaled = {
   config: 1,
 };
 const BOUNDS_OF_SUMS = "the store compares rows and columns with 0 and rows with TOTAL, which the group's end implies";
-const POINTERS_ANEW = "the twin moves its pointers; an index that is the step times a block is multiplied in each step";
 
 /** Not found yet. */
 const ONLY_ONE = "unknown; the other Triton compiles the same source to no more than the twin";
@@ -78,12 +77,7 @@ export const pairs: readonly Pair[] = [
       "3.6 aligned": { instructions: [676, 651], loop: [105, 103], cause: BOUNDS_OF_SUMS },
     },
   },
-  {
-    ...ofBlockScaled,
-    excess: {
-      "3.9 aligned": { instructions: [1328, 1325], loop: [730, 724], cause: POINTERS_ANEW },
-    },
-  },
+  ofBlockScaled,
   { ...ofBlockScaled, target: "sm100" },
   { kernel: "dependent_add", example: dependentAdd, file: "dependent-launch", twin: "dependent_add" },
   {

@@ -73,37 +73,29 @@ def gemm_block_scaled_kernel(
     am = rm % M
     bn = rn % N
     acc = tl.zeros([BLOCK_M, BLOCK_N], dtype=tl.float32)
+    # K's tail is masked: elements of 0, with any scale, add nothing.
+    rk = tl.arange(0, BLOCK_K)
+    a_ptrs = a_ptr + (am[:, None] * stride_am + rk[None, :] * stride_ak)
+    b_ptrs = b_ptr + (bn[:, None] * stride_bn + rk[None, :] * stride_bk)
+    rg = tl.arange(0, BLOCK_G)
+    a_scale_ptrs = a_scale_ptr + (
+        am[:, None] * stride_a_scale_m + rg[None, :] * stride_a_scale_groups
+    )
+    b_scale_ptrs = b_scale_ptr + (
+        bn[:, None] * stride_b_scale_n + rg[None, :] * stride_b_scale_groups
+    )
     for step in range(tl.cdiv(K, BLOCK_K)):
-        # K's tail is masked: elements of 0, with any scale, add nothing.
-        rk = step * BLOCK_K + tl.arange(0, BLOCK_K)
-        rg = step * BLOCK_G + tl.arange(0, BLOCK_G)
-        mask_k = rk[None, :] < K
-        x = tl.load(
-            a_ptr + am[:, None] * stride_am + rk[None, :] * stride_ak,
-            mask=mask_k,
-            other=0.0,
-        )
-        y = tl.load(
-            b_ptr + bn[:, None] * stride_bn + rk[None, :] * stride_bk,
-            mask=mask_k,
-            other=0.0,
-        )
-        mask_groups = rg[None, :] < GROUPS
-        x_scale = tl.load(
-            a_scale_ptr
-            + am[:, None] * stride_a_scale_m
-            + rg[None, :] * stride_a_scale_groups,
-            mask=mask_groups,
-            other=0,
-        )
-        y_scale = tl.load(
-            b_scale_ptr
-            + bn[:, None] * stride_b_scale_n
-            + rg[None, :] * stride_b_scale_groups,
-            mask=mask_groups,
-            other=0,
-        )
+        mask = rk[None, :] < K - step * BLOCK_K
+        x = tl.load(a_ptrs, mask=mask, other=0.0)
+        y = tl.load(b_ptrs, mask=mask, other=0.0)
+        mask_1 = rg[None, :] < GROUPS - step * BLOCK_G
+        x_scale = tl.load(a_scale_ptrs, mask=mask_1, other=0)
+        y_scale = tl.load(b_scale_ptrs, mask=mask_1, other=0)
         acc = tl.dot_scaled(x, x_scale, "e4m3", tl.trans(y), y_scale, "e4m3", acc)
+        a_ptrs += BLOCK_K * stride_ak
+        b_ptrs += BLOCK_K * stride_bk
+        a_scale_ptrs += BLOCK_G * stride_a_scale_groups
+        b_scale_ptrs += BLOCK_G * stride_b_scale_groups
     tl.store(
         c_ptr + (rm[:, None] * stride_cm + rn[None, :] * stride_cn),
         acc.to(tl.float16),

@@ -3,11 +3,14 @@ import { atLeast, below, number, symbol, symbolsIn, type Term } from "../terms/t
 import type { Budget } from "./budget.js";
 import { assume } from "./interpret.js";
 import { type CallFacts, Knowledge } from "./knowledge.js";
+import { type Level, levelsOf } from "./levels.js";
 import type { Model } from "./model.js";
 import type { Access } from "./reaching.js";
+import { divide, divisionsAt } from "./shared-divisions.js";
 
 export class Contexts {
   readonly #paths = new Map<string, Knowledge>();
+  readonly #levels = new Map<string, Knowledge>();
   readonly #active = new Map<Access, Knowledge>();
   readonly #launch: Knowledge;
 
@@ -25,6 +28,7 @@ export class Contexts {
   /** Forgets what was looked at with no steps left: another obligation may see more. */
   forget(): void {
     this.#paths.clear();
+    this.#levels.clear();
     this.#active.clear();
   }
 
@@ -38,9 +42,22 @@ export class Contexts {
     const key = `${path.map(({ id }) => id).join()} | ${[...scope, ...lanes].join()}`;
     let known = this.#paths.get(key);
     if (known) return known;
-    known = this.#launch.child();
-    for (const condition of [...this.rangesOf(scope), ...path, ...this.rangesOf(lanes)]) assume(known, condition);
+    known = levelsOf(path, scope).reduce((outer, level) => this.#at(level, outer), this.#launch);
+    if (lanes.length > 0) known = known.child();
+    for (const condition of this.rangesOf(lanes)) assume(known, condition);
     this.#paths.set(key, known);
+    return known;
+  }
+
+  /** What holds from a program or a turn on: accesses that go on differently share what is found out here. */
+  #at({ key, name, conditions }: Level, outer: Knowledge): Knowledge {
+    let known = this.#levels.get(key);
+    if (known) return known;
+    known = outer.child();
+    for (const condition of [...(name === undefined ? [] : this.rangesOf([name])), ...conditions])
+      assume(known, condition);
+    for (const term of divisionsAt(this.model, key)) divide(known, term);
+    this.#levels.set(key, known);
     return known;
   }
 

@@ -33,19 +33,25 @@ export function divide(known: Knowledge, dividend: Polynomial, divisor: Polynomi
   const [quotientKey, remainderKey] = [keyOf.quotient(dividend, divisor), keyOf.remainder(dividend, divisor)];
   const same = known.named.get(quotientKey);
   if (same) return { quotient: same, remainder: known.named.get(remainderKey)! };
-  const isPositive = isAtLeastZero(known, subtract(divisor, ONE), "products");
-  const isNatural = isPositive && isAtLeastZero(known, dividend, "products");
-  if (!isNatural)
+  if (!areNatural(known, dividend, divisor)) {
+    const isPositive = isAtLeastZero(known, subtract(divisor, ONE), "products");
     return (
       (isPositive && divideAnySign(known, dividend, divisor, floors)) ||
       divideUnsure(known, dividend, divisor, floors, isPositive)
     );
-  learn(known, subtract(divisor, ONE));
-  learn(known, dividend);
+  }
   const result = simplified(known, dividend, divisor) ?? named(known, dividend, divisor);
   known.named.set(quotientKey, result.quotient);
   known.named.set(remainderKey, result.remainder);
   return result;
+}
+
+/** Whether a dividend is certainly not negative and a divisor positive, which is known from then on. */
+export function areNatural(known: Knowledge, dividend: Polynomial, divisor: Polynomial): boolean {
+  const natural = [subtract(divisor, ONE), dividend];
+  if (!natural.every((p) => isAtLeastZero(known, p, "products"))) return false;
+  natural.forEach((p) => learn(known, p));
+  return true;
 }
 
 /** What was hard to find out is a condition from now on. */

@@ -41,7 +41,9 @@ const leavesUnset = ({ code, message }: Finding): boolean =>
 /** The findings of which everything is proved that forbids them. There must be none. */
 export function contradicted({ obligations }: Certificate, findings: readonly Finding[]): readonly string[] {
   const hasOther = findings.some(leavesUnset);
-  return findings.flatMap((finding) => {
+  // All that is proved rests on integers that do not wrap, and only `overflow` speaks of those that do.
+  const wrapped = findings.filter(({ code }) => FORBIDS.overflow!.includes(code));
+  return (wrapped.length > 0 ? wrapped : findings).flatMap((finding) => {
     if (finding.code === "uninitialised" && hasOther) return [];
     const about = obligations.filter((each) => isAbout(each, finding));
     const isDenied = (about.length > 0 || isUnset(finding)) && about.every(({ verdict }) => verdict.kind === "proved");

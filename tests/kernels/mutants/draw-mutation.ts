@@ -17,9 +17,31 @@ const PADDING: readonly (readonly [RegExp, string])[] = [
   [/, -Infinity\)/g, ", 0)"],
 ];
 
+/** Programs that meet: one writes what another does, or what it adds is lost. */
+const SHARING: readonly (readonly [RegExp, string])[] = [
+  [/tl\.atomic(?:Add|Max|Min)\(/g, "tl.store("],
+  [/tl\.store\(/g, "tl.atomicAdd("],
+  [/tl\.programId\((\d)\)/g, "tl.programId($1).floorDiv(2)"],
+  [/tl\.programId\((\d)\)/g, "tl.programId($1).mod(2)"],
+  [/tl\.cdiv\((\w+), (\w+)\)/g, "tl.cdiv($1, $2).sub(1)"],
+  [/tl\.cdiv\((\w+), (\w+)\)/g, "tl.cdiv($1, $2).add(1)"],
+  [/tl\.numPrograms\(\d\)/g, "1"],
+  [/, \{ zeroed: true \}/g, ""],
+];
+
+/** Offsets that wrap: at sizes that can be run, only numbers in the source are so large. A loop of so many turns cannot be. */
+const WRAPPING: readonly (readonly [RegExp, string])[] = [
+  [/\.add\(tl\.arange/g, ".add(2 ** 31 - 512).add(tl.arange"],
+  [/\.mul\((\w+)\)\.add\(tl\.arange/g, ".mul($1).mul(2 ** 22).add(tl.arange"],
+  [/\.lt\(/g, ".mul(2 ** 24).lt("],
+  [/\.to\(tl\.int64\)/g, ""],
+];
+
 /** What becomes what. */
 const CHANGES: readonly (readonly [RegExp, string])[] = [
   ...PADDING,
+  ...SHARING,
+  ...WRAPPING,
   ...swap("\\.lt", "\\.le"),
   ...swap("\\.ge", "\\.gt"),
   ...swap("\\.add", "\\.sub"),

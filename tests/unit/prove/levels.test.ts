@@ -1,0 +1,48 @@
+/** What comes in with each program and turn, and what accesses share there. */
+import { expect, test } from "vitest";
+import { Budget } from "../../../src/prove/budget.js";
+import { assume, proves } from "../../../src/prove/interpret.js";
+import { Knowledge } from "../../../src/prove/knowledge.js";
+import { levelsOf } from "../../../src/prove/levels.js";
+import { divide } from "../../../src/prove/shared-divisions.js";
+import { atLeast, below, number, quotient, remainder, sum, symbol } from "../../../src/terms/term.js";
+
+const [p, turn, K] = [symbol("p"), symbol("turn"), symbol("K")];
+const nothing = () => new Knowledge({ budget: new Budget(10_000), callFacts: () => [] });
+
+test("a condition comes in with the last program or turn that it speaks of", () => {
+  const [ofSizes, ofProgram, ofBoth] = [atLeast(K, number(1)), below(p, K), below(sum(p, turn), K)];
+  const levels = levelsOf([ofBoth, ofProgram, ofSizes], ["p", "turn"]);
+  expect(levels.map(({ name, conditions }) => [name, conditions])).toEqual([
+    [undefined, [ofSizes]],
+    ["p", [ofProgram]],
+    ["turn", [ofBoth]],
+  ]);
+});
+
+test("levels are one until paths part", () => {
+  const keys = (...path: Parameters<typeof levelsOf>[0]) => levelsOf(path, ["p", "turn"]).map(({ key }) => key);
+  const [first, second] = [keys(below(turn, K)), keys(atLeast(turn, K))];
+  expect(first.slice(0, 2)).toEqual(second.slice(0, 2));
+  expect(first[2]).not.toBe(second[2]);
+});
+
+test("only what is certainly not negative is divided before more is known", () => {
+  const term = quotient(p, number(4));
+  const outside = nothing();
+  divide(outside, term);
+  expect(outside.seen.get(term)).toBeUndefined();
+  const inside = outside.child();
+  assume(inside, atLeast(p, number(0)));
+  divide(inside, term);
+  expect(inside.seen.get(term)).toBeDefined();
+  expect(proves(inside.child(), atLeast(term, number(0)))).toBe(true);
+});
+
+test("what is divided hangs on no quotient that waits", () => {
+  const here = nothing();
+  assume(here, atLeast(p, number(0)));
+  const term = remainder(sum(p, quotient(turn, K)), number(4));
+  divide(here, term);
+  expect(here.seen.get(term)).toBeUndefined();
+});

@@ -2,14 +2,15 @@
  * The accesses of a kernel, each with its address as a sum: a pointer parameter, and indices times strides. Names are
  * followed to what they were assigned, and an expression counts at an access only while what it names has not changed.
  */
-import { childrenOf, writes } from "../liveness.js";
+import { writes } from "../liveness.js";
 import { hasNoneTest } from "../none-tests.js";
-import type { Call, Comparison, Expression, FunctionTree, GivenSignature, KernelTree, Statement } from "../tree.js";
+import type { Expression, FunctionTree, GivenSignature, KernelTree, Statement } from "../tree.js";
 import { kindOf } from "../value.js";
 import { callsIn } from "./expression-parts.js";
 import type { Access, Env, Passed } from "./python-access.js";
 import { conditionsOf, linear, type Linear, sizeOf } from "./linear-address.js";
 import { movedBy, type Step } from "./moved-names.js";
+import { widthsOf } from "./widths.js";
 
 export const ACCESSES: Readonly<Record<string, { readonly isStore: boolean }>> = {
   "tl.load": { isStore: false },
@@ -34,23 +35,16 @@ export function passedBy(tree: FunctionTree, { signatures, tuning, launch }: Ker
       given.value.of === "int" &&
       Number(given.value.value) > 0,
   );
+  const numbers = where((given) => given.kind === "scalar" && given.dtype === "i32");
   const constants = new Set([...integers].filter((name) => !decided.has(name)));
   return {
     // What a call may leave out stays a pointer.
     pointers: new Set([...where(({ kind }) => kind === "pointer")].filter((name) => !hasNoneTest(tree.body, name))),
-    numbers: where((given) => given.kind === "scalar" && given.dtype === "i32"),
+    numbers,
     ones: where((given) => given.kind === "constant" && given.value.what === "constant" && given.value.value === 1),
     constants,
-    widths: new Set([...constants].filter((name) => isWidth(tree.body, name))),
+    widths: widthsOf(tree.body, constants, numbers),
   };
-}
-
-/** Whether a comparison has the name as its bound, or a block pointer has it as a size. */
-function isWidth(node: object, name: string): boolean {
-  const isName = (each: Expression | undefined): boolean => each?.kind === "Name" && each.id === name;
-  if ("kind" in node && node.kind === "Compare" && (node as Comparison).comparators.some(isName)) return true;
-  const within = ("within" in node ? node.within : []) as NonNullable<Call["within"]>;
-  return within.some(({ size }) => isName(size)) || childrenOf(node).some((each) => isWidth(each, name));
 }
 
 /** The accesses in the order of the text. */

@@ -231,7 +231,22 @@ function spanOfSum(terms: readonly Term[], rank: number, there: Env): Span | str
     line: left.line,
     end: right.end,
   });
-  return { inner: spans.map(({ inner }) => inner).reduce(sum), env: there, axis, rank };
+  const parts = withoutStart(
+    spans.map(({ inner }) => inner),
+    there,
+  );
+  return { inner: parts.reduce(sum), env: there, axis, rank };
+}
+
+/** `start` and `index - start` are `index`: what a loop moves begins where the loop does. */
+function withoutStart(parts: readonly Expression[], env: Env): readonly Expression[] {
+  const isFrom = (part: Expression): part is Binary => part.kind === "BinOp" && part.op === "Sub";
+  for (const moved of parts.filter(isFrom)) {
+    const start = canonical(moved.right, env);
+    const from = parts.find((each) => each !== moved && canonical(each, env) === start);
+    if (from) return parts.flatMap((each) => (each === from ? [] : [each === moved ? moved.left : each]));
+  }
+  return parts;
 }
 
 function whyNot(read: Read, keys: readonly string[], sizes: ReadonlyMap<string, string>): string | undefined {

@@ -29,7 +29,7 @@ export function movedBy(loop: For, before: Env, inside: Env): readonly Step[] {
   return loop.body.flatMap((statement, i): readonly Step[] => {
     const found = amountOf(statement);
     if (!found || (before.has(found.name) && !before.get(found.name)!.value)) return [];
-    const { name, amount, from } = found;
+    const { name, amount, from, isLess } = found;
     const others = [...loop.body.slice(0, i), ...loop.body.slice(i + 1)];
     const each = perIndex(amount, range.step);
     if (!each || writes(others).includes(name) || changes(amount) || (rankOf(amount) ?? 0) > 0) return [];
@@ -42,27 +42,49 @@ export function movedBy(loop: For, before: Env, inside: Env): readonly Step[] {
       kindOf(from) === "pointer"
         ? binary("Add", from, scaled(turns, each), from.types)
         : ofIndices("Add", from, scaled(turns, each));
-    const { index, start } = range;
-    const passed = start ? binary("Sub", index, start, INDEX) : index;
-    const next = ofIndices("Add", passed, range.step ?? constantOf("int", 1, statement));
-    return [{ name, statement, value: sum(passed), next: sum(next), env }];
+    const { index, step = constantOf("int", 1, statement) } = range;
+    const next = range.isDown ? binary("Sub", index, step, INDEX) : ofIndices("Add", index, step);
+    const isForward = range.isDown === isLess;
+    return [
+      {
+        name,
+        statement,
+        value: sum(apart(index, range, isForward)),
+        next: sum(apart(next, range, isForward)),
+        env,
+      },
+    ];
   });
 }
 
-/** `name += amount`, or `name = name + amount`. */
-function amountOf(
-  statement: Statement,
-): { readonly name: string; readonly from: Expression; readonly amount: Expression } | undefined {
-  if (statement.kind === "AugAssign" && statement.op === "Add" && statement.target.kind === "Name") {
-    const { target, value } = statement;
-    return { name: target.id, from: { ...target, types: typesOf(statement) }, amount: value };
+interface Amount {
+  readonly name: string;
+  readonly from: Expression;
+  readonly amount: Expression;
+  /** It is subtracted. */
+  readonly isLess: boolean;
+}
+
+/** How far an index is from where the loop starts, or the start from the index. */
+function apart(index: Expression, { start }: Range, isForward: boolean): Expression {
+  if (start) return isForward ? binary("Sub", index, start, INDEX) : binary("Sub", start, index, INDEX);
+  return isForward ? index : ofIndices("Mult", index, constantOf("int", -1, index));
+}
+
+/** `name += amount`, `name -= amount`, or `name = name + amount`. */
+function amountOf(statement: Statement): Amount | undefined {
+  if (statement.kind === "AugAssign" && /^(Add|Sub)$/.test(statement.op) && statement.target.kind === "Name") {
+    const { target, value, op } = statement;
+    const isLess = op === "Sub";
+    return { name: target.id, from: { ...target, types: typesOf(statement) }, amount: value, isLess };
   }
   const [target] = statement.kind === "Assign" ? statement.targets : [];
   const value = statement.kind === "Assign" ? statement.value : undefined;
   if (target?.kind !== "Name" || value?.kind !== "BinOp" || value.op !== "Add") return undefined;
   const isTarget = (node: Expression): boolean => node.kind === "Name" && node.id === target.id;
-  if (isTarget(value.left)) return { name: target.id, from: value.left, amount: value.right };
-  return isTarget(value.right) ? { name: target.id, from: value.right, amount: value.left } : undefined;
+  const isLess = false;
+  if (isTarget(value.left)) return { name: target.id, from: value.left, amount: value.right, isLess };
+  return isTarget(value.right) ? { name: target.id, from: value.right, amount: value.left, isLess } : undefined;
 }
 
 const typesOf = (statement: Extract<Statement, { kind: "AugAssign" }>): Expression["types"] => statement.types;
@@ -77,15 +99,18 @@ interface Range {
   readonly index: Name;
   /** Absent for 0. */
   readonly start?: Expression;
-  /** Absent for 1. */
+  /** Absent for 1. What a loop that counts down takes off. */
   readonly step?: Expression;
+  readonly isDown: boolean;
 }
 
 function rangeOf({ iter, target }: For): Range | undefined {
   const isRange =
     iter.kind === "Call" && iter.callee?.what === "function" && /^(tl\.|tl\.static_)?range$/.test(iter.callee.name);
   if (!isRange || target.kind !== "Name") return undefined;
-  const step = iter.args[2] ?? iter.keywords.find(({ arg }) => arg === "step")?.value;
+  const given = iter.args[2] ?? iter.keywords.find(({ arg }) => arg === "step")?.value;
+  const isDown = given?.kind === "UnaryOp" && given.op === "USub";
+  const step = isDown ? given.operand : given;
   const start = iter.args.length > 1 ? iter.args[0]! : undefined;
   const is = (node: Expression | undefined, value: number): boolean =>
     node?.kind === "Constant" && node.value === value;
@@ -93,6 +118,7 @@ function rangeOf({ iter, target }: For): Range | undefined {
     index: { ...target, types: INDEX },
     ...(start && !is(start, 0) && { start }),
     ...(step && !is(step, 1) && { step }),
+    isDown,
   };
 }
 

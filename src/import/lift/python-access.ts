@@ -20,7 +20,7 @@ export interface Passed {
   readonly ones: ReadonlySet<string>;
   /** Constants that are positive integers in every call. */
   readonly constants: ReadonlySet<string>;
-  /** Constants that masks take for sizes, so that products with them may be strides. */
+  /** Constants that may be strides, by how the kernel uses them. */
   readonly widths: ReadonlySet<string>;
 }
 

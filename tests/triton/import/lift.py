@@ -159,3 +159,42 @@ def moved_unevenly(x_ptr, y_ptr, count, BLOCK: tl.constexpr):
         x = tl.load(x_ptr + at)
         tl.store(y_ptr + tl.arange(0, BLOCK), x)
         x_ptr += turn
+
+
+# 2 of 2
+# x_ptr:*fp32,y_ptr:*fp32,turns:i32,stride:i32,BLOCK=32
+@triton.jit
+def backwards(x_ptr, y_ptr, turns, stride, BLOCK: tl.constexpr):
+    offs = tl.arange(0, BLOCK)
+    x_ptrs = x_ptr + (turns - 1) * stride + offs
+    for i in range(turns - 1, -1, -1):
+        x = tl.load(x_ptrs, mask=offs < stride, other=0.0)
+        tl.store(y_ptr + i * stride + offs, x, mask=offs < stride)
+        x_ptrs -= stride
+
+
+# 2 of 2
+# x_ptr:*fp32,y_ptr:*fp32,K:i32,stride:i32,BLOCK=32
+@triton.jit
+def counted_down(x_ptr, y_ptr, K, stride, BLOCK: tl.constexpr):
+    offs = tl.arange(0, BLOCK)
+    x_ptrs = x_ptr + offs * stride
+    for k in range(K, 0, -BLOCK):
+        x = tl.load(x_ptrs, mask=offs < k, other=0.0)
+        tl.store(y_ptr + k + offs, x)
+        x_ptrs += BLOCK * stride
+
+
+# 4 of 4
+# x_ptr:*fp32,stride:i32,HEADS=3,D=48,PAD_HEADS=4,PAD=64
+@triton.jit
+def halves(x_ptr, stride, HEADS: tl.constexpr, D: tl.constexpr, PAD_HEADS: tl.constexpr, PAD: tl.constexpr):
+    x_ptr += tl.program_id(0) * stride
+    heads = tl.arange(0, PAD_HEADS)[:, None]
+    first = heads * D + tl.arange(0, PAD // 2)[None, :]
+    mask = (heads < HEADS) & (tl.arange(0, PAD // 2)[None, :] < D // 2)
+    second = first + D // 2
+    left = tl.load(x_ptr + first, mask=mask, other=0.0)
+    right = tl.load(x_ptr + second, mask=mask, other=0.0)
+    tl.store(x_ptr + first, left - right, mask=mask)
+    tl.store(x_ptr + second, left + right, mask=mask)

@@ -70,6 +70,9 @@ it.each([
   ["moving", "tl.load(xPtr.at(start.add(at)))"],
   ["product", "tl.load(aPtr.at(tl.inBounds(rm), rk.add(k.mul(BK))))"],
   ["product", 'a: tensor(tl.float16, ["M", "K"]),'],
+  ["backwards", "tl.load(xPtr.at(tl.inBounds(i), offs))"],
+  ["counted_down", "tl.load(xPtr.at(tl.inBounds(offs.add(K.sub(k)))), { mask: offs.lt(k) })"],
+  ["halves", 'x: tensor.inout(tl.float32, ["M", "HEADS", "N"]),'],
   ["constants", 'y: tensor.out(tl.float32, ["heads", "D"], { contiguous: true }),'],
 ])("should declare tensors and write views: %s", async (name, part) => {
   expect((await lifted(name)).text).toContain(part);

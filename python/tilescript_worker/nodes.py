@@ -64,6 +64,9 @@ class Nodes:
             return self.node(label, *sorted(parts))
         name = label.split(" ", 1)[0]
         if not name.startswith("arith.") and name != "tt.splat":
+            # Beside an axis of length 1 there is no telling which of the two is new.
+            while int(axis) > 0 and after.split("x")[int(axis) - 1] == "1":
+                axis = str(int(axis) - 1)
             return self.node(f"expand at {axis} to {after}", node)
         if name != "tt.splat":
             children = tuple(self.expanded(child, axis, before, after) for child in children)

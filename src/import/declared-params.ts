@@ -89,11 +89,11 @@ export function declaredParams(declaring: Declaring): Declarations {
       return [];
     }
     const { name, local } = parameterNames(param.name, first.kind === "pointer", declaring);
+    if (isOptional && first.kind === "pointer") optional.add(local);
     if (described.kind === "tensor") {
       scope.bind(param.name, { kind: "traced", text: `${local}.ptr`, of: "pointer" });
       return [{ python: param.name, name, local, ...described, others: [] }];
     }
-    if (isOptional && first.kind === "pointer") optional.add(local);
     scope.bind(param.name, isDType ? { kind: "dtype", text: local } : handle(local, first));
     const values = shared.has(param.name) ? [] : [...new Set(present.flatMap(valueText))];
     return [{ python: param.name, name, local, ...described, ...valued(described, values), others: values.slice(1) }];
@@ -110,11 +110,7 @@ export function declaredParams(declaring: Declaring): Declarations {
     if (value?.kind === "number") return { value: Number(value.value) };
     return value?.kind === "truth" ? { value: value.value } : undefined;
   };
-  const params = drafts.map((draft) => {
-    const tensor = declaring.tensors.find(({ param }) => param === draft.python);
-    const text = tensor ? tensorText(tensor, draft.text!, nameOf) : draft.text;
-    return completed({ ...draft, text }, declaring, names);
-  });
+  const params = drafts.map((draft) => completed(withShape(draft, declaring, nameOf, optional), declaring, names));
   return { params, fixed, optional, names };
 }
 
@@ -143,6 +139,18 @@ function roles(tensors: readonly LiftedTensor[], isConstant: (name: string) => b
         ),
     ),
   };
+}
+
+/** A pointer that is lifted, as its tensor. */
+function withShape(
+  draft: Draft,
+  { tensors }: Declaring,
+  nameOf: (python: string) => string,
+  optional: ReadonlySet<string>,
+): Draft {
+  const tensor = tensors.find(({ param }) => param === draft.python);
+  if (!tensor) return draft;
+  return { ...draft, text: tensorText(tensor, draft.text!, nameOf) + (optional.has(draft.local) ? ".optional()" : "") };
 }
 
 /** `tensor.out(tl.float16, ["M", "N"])` */

@@ -104,9 +104,16 @@ function comparisons(node: Comparison, context: Context): Value {
 /** `x is None`. */
 function isAbsent(value: Value, from: Expression, { kernel, scope }: Context): Value {
   if (value.kind === "none") return truth(true);
-  if (kernel.optional.has(value.text)) return traced(`${value.text}.given.not()`, true);
+  const param = optionalParam(value, kernel.optional);
+  if (param !== undefined) return traced(`${param}.given.not()`, true);
   if (constantKind(from) === "NoneType") return scope.refuse("a value that is None in some calls only", from);
   return truth(false);
+}
+
+/** The parameter of which a value is the pointer, if calls may leave it out. */
+function optionalParam({ text }: Value, optional: ReadonlySet<string>): string | undefined {
+  const param = text.replace(/\.ptr$/, "");
+  return optional.has(param) ? param : undefined;
 }
 
 /** As a condition: a truth value, or a handle of one. */
@@ -130,7 +137,8 @@ function truthOf(value: Value, node: Expression, context: Context): Value {
     default:
       return context.scope.refuse(`a ${value.kind} as a condition`, node);
   }
-  if (context.kernel.optional.has(value.text)) return traced(`${value.text}.given`, true);
+  const param = optionalParam(value, context.kernel.optional);
+  if (param !== undefined) return traced(`${param}.given`, true);
   if (kindOf(node) === "pointer") return truth(true);
   const of = constantKind(node) ?? (node.types.length === 0 ? value.of : undefined);
   const element = elementOf(node);

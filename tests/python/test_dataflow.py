@@ -198,6 +198,38 @@ module {
         )
         self.assertIsNotNone(difference(moved, ["x"], other, ["x"], views=[]))
 
+    def test_axes_of_length_1(self) -> None:
+        """A tile of one number is that number, and of two axes of length 1 either may be the new one."""
+        head = """
+module {
+  tt.func public @k(%x: !tt.ptr<f32>, %row: i32) {
+    %cols = tt.make_range {end = 16 : i32, start = 0 : i32} : tensor<16xi32>
+    %one = tt.make_range {end = 1 : i32, start = 0 : i32} : tensor<1xi32>
+    %c = tt.expand_dims %cols {axis = 0 : i32} : tensor<16xi32> -> tensor<1x16xi32>
+    %r = tt.expand_dims %one {axis = 1 : i32} : tensor<1xi32> -> tensor<1x1xi32>
+    %rb = tt.broadcast %r : tensor<1x1xi32> -> tensor<1x16xi32>
+    %rows = tt.splat %row : i32 -> tensor<1x16xi32>
+    %p = tt.splat %x : !tt.ptr<f32> -> tensor<1x1x16x!tt.ptr<f32>>
+"""
+        number = "    %at = arith.addi %rows, %c : tensor<1x16xi32>\n"
+        tile = "    %s = arith.addi %rows, %rb : tensor<1x16xi32>\n    %at = arith.addi %s, %c : tensor<1x16xi32>\n"
+        tail = """
+    %e = tt.expand_dims %at {axis = 0 : i32} : tensor<1x16xi32> -> tensor<1x1x16xi32>
+    %q = tt.addptr %p, %e : tensor<1x1x16x!tt.ptr<f32>>, tensor<1x1x16xi32>
+    %v = tt.load %q : tensor<1x1x16x!tt.ptr<f32>>
+    tt.store %q, %v : tensor<1x1x16x!tt.ptr<f32>>
+    tt.return
+  }
+}
+"""
+        one, other = head + number + tail, head + tile + tail.replace("{axis = 0", "{axis = 1")
+        names = ["x", "row"]
+        self.assertIsNotNone(difference(one, names, other, names))
+        self.assertIsNone(difference(one, names, other, names, views=[]))
+        for wrong in (("end = 1 ", "end = 2 "), ("end = 1 : i32, start = 0", "end = 2 : i32, start = 1")):
+            self.assertIsNotNone(difference(one, names, other.replace(*wrong), names, views=[]))
+        self.assertIsNotNone(difference(one, names, other.replace("%s, %c", "%s, %rows"), names, views=[]))
+
     def test_axes_of_what_is_computed_for_each_element(self) -> None:
         head = """
 module {

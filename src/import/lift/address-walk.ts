@@ -3,7 +3,6 @@
  * followed to what they were assigned, and an expression counts at an access only while what it names has not changed.
  */
 import { writes } from "../liveness.js";
-import { hasNoneTest } from "../none-tests.js";
 import type { Expression, FunctionTree, GivenSignature, KernelTree, Statement } from "../tree.js";
 import { kindOf } from "../value.js";
 import { callsIn } from "./expression-parts.js";
@@ -37,9 +36,14 @@ export function passedBy(tree: FunctionTree, { signatures, tuning, launch }: Ker
   );
   const numbers = where((given) => given.kind === "scalar" && given.dtype === "i32");
   const constants = new Set([...integers].filter((name) => !decided.has(name)));
+  const isNone = (given: GivenSignature[string]): boolean =>
+    given.kind === "constant" && given.value.what === "constant" && given.value.value === null;
+  const absent = where(isNone);
   return {
-    // What a call may leave out stays a pointer.
-    pointers: new Set([...where(({ kind }) => kind === "pointer")].filter((name) => !hasNoneTest(tree.body, name))),
+    pointers: new Set(
+      [...where((given) => given.kind === "pointer" || isNone(given))].filter((name) => !absent.has(name)),
+    ),
+    absent,
     numbers,
     ones: where((given) => given.kind === "constant" && given.value.what === "constant" && given.value.value === 1),
     constants,
@@ -151,6 +155,8 @@ class Walk {
       if (!kind || !pointer || !("kind" in pointer)) continue;
       const address: Linear = linear(pointer, this.#env, this.passed);
       const [base, ...others] = address.bases;
+      // No call gets there.
+      if (address.terms.some(({ index }) => index.kind === "Name" && this.passed.absent.has(index.id))) continue;
       const leaf = address.terms.find(({ index }) => kindOf(index) === "pointer");
       const isWhole = base !== undefined && others.length === 0 && !leaf;
       this.accesses.push({
@@ -172,8 +178,7 @@ class Walk {
 
 /** Why a pointer is followed to no parameter. */
 function lost(leaf: Expression | undefined): NonNullable<Access["lost"]> {
-  if (leaf?.kind === "Name")
-    return { name: leaf.id, why: "a loop or a branch changes its pointer, or a call may leave it out" };
+  if (leaf?.kind === "Name") return { name: leaf.id, why: "a loop or a branch changes its pointer" };
   return { name: "a pointer", why: "its address is no sum of a pointer parameter and indices" };
 }
 

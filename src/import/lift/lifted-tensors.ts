@@ -1,4 +1,5 @@
 /** Which accesses become views, and the tensors that they are views of. */
+import { arange, asAxis, constantOf } from "../made-nodes.js";
 import { onlyComputes } from "../op-calls.js";
 import { withArguments } from "../rewrite-tree.js";
 import type { Binary, Call, Expression, View } from "../tree.js";
@@ -163,15 +164,15 @@ const ordered = (reaches: readonly Reach[]): readonly Reach[] =>
 /** The indices of an access by what they are multiplied by, or why it has none. */
 function readOf(access: Access, passed: Passed): Read | string {
   const groups = new Map<string, Term[]>();
-  for (const term of access.terms) groups.set(keyOf(term), [...(groups.get(keyOf(term)) ?? []), term]);
-  if (groups.size === 0) return "it has no index";
+  const terms = access.terms.length > 0 ? access.terms : [first(access)];
+  for (const term of terms) groups.set(keyOf(term), [...(groups.get(keyOf(term)) ?? []), term]);
   const type = access.call.bound!["pointer"] as Expression;
   const rank = spanRank(type);
   const reaches: Reach[] = [];
   let left = [...access.conditions];
-  const isEarlier = access.terms.some(({ index, env }) => env !== access.env && !onlyComputes(index));
+  const isEarlier = terms.some(({ index, env }) => env !== access.env && !onlyComputes(index));
   if (isEarlier) return "an index of it is loaded before, where its address is computed";
-  for (const terms of groups.values()) {
+  for (const terms of withRows(groups, access, rank).values()) {
     const span = spanOfSum(terms, rank, access.env);
     if (typeof span === "string") return span;
     const text = canonical(span.inner, access.env);
@@ -194,6 +195,38 @@ function readOf(access: Access, passed: Passed): Read | string {
   if (!left.every(({ node, env }) => isSame(node, env, access.env)))
     return "what its mask names changes between the mask and the access";
   return { access, reaches, extra: left };
+}
+
+/** The index of an address without one. */
+const first = ({ call, env }: Access): Term => ({ index: constantOf("int", 0, call), env, strides: [] });
+
+/**
+ * The terms by their strides. An axis of length 1 that no index spans, as in `x + head * stride + cols[None, :]`, belongs
+ * to a number: it is a tile of one element.
+ */
+function withRows(
+  groups: ReadonlyMap<string, readonly Term[]>,
+  { call, env }: Access,
+  rank: number,
+): ReadonlyMap<string, readonly Term[]> {
+  const spanned = new Map(
+    [...groups].map(([key, terms]) => {
+      const spans = terms.map(({ index, env }) => spanOf(index, env));
+      return [key, spans.flatMap((span) => (span ? (axisIn(span, rank) ?? []) : [NaN]))] as const;
+    }),
+  );
+  const taken = [...spanned.values()].flat();
+  const { types } = call.bound!["pointer"] as Expression;
+  const isShort = (axis: number): boolean => types.every((type) => "shape" in type && type.shape[axis] === 1);
+  const free = Array.from({ length: rank }, (_, axis) => axis).filter((axis) => !taken.includes(axis) && isShort(axis));
+  const made = new Map(groups);
+  for (const [key, axes] of spanned) {
+    const axis = axes.length === 0 ? free.pop() : undefined;
+    if (axis === undefined) continue;
+    const row = asAxis(arange(constantOf("int", 1, call), call), axis, rank);
+    made.set(key, [...groups.get(key)!, { index: row, env, strides: groups.get(key)![0]!.strides }]);
+  }
+  return made;
 }
 
 /** `index % size` */

@@ -14,6 +14,8 @@ export type Env = ReadonlyMap<string, Binding>;
 /** The parameters of the kernel by what calls pass for them. */
 export interface Passed {
   readonly pointers: ReadonlySet<string>;
+  /** What no call gives. */
+  readonly absent: ReadonlySet<string>;
   /** Integers of 32 bits, which sizes and strides are. */
   readonly numbers: ReadonlySet<string>;
   /** Constants that are 1 in every call, as Triton makes of strides. */

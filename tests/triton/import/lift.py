@@ -198,3 +198,33 @@ def halves(x_ptr, stride, HEADS: tl.constexpr, D: tl.constexpr, PAD_HEADS: tl.co
     right = tl.load(x_ptr + second, mask=mask, other=0.0)
     tl.store(x_ptr + first, left - right, mask=mask)
     tl.store(x_ptr + second, left + right, mask=mask)
+
+
+# 2 of 2
+# x_ptr:*fp32,y_ptr:*fp32,row:i32,stride:i32,D=32
+@triton.jit
+def one_row(x_ptr, y_ptr, row, stride, D: tl.constexpr):
+    at = row * stride + tl.arange(0, D)[None, :]
+    tl.store(y_ptr + at, tl.load(x_ptr + at) * 2)
+
+
+# 2 of 2
+# q_ptr:*fp32,stride_t:i32,stride_h:i32,stride_d:i32,head:i32,heads:i32,tokens:i32,D=32,BLOCK=16
+@triton.jit
+def one_head(q_ptr, stride_t, stride_h, stride_d, head, heads, tokens, D: tl.constexpr, BLOCK: tl.constexpr):
+    rows = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    at = rows[:, None, None] * stride_t + head * stride_h + tl.arange(0, D)[None, None, :] * stride_d
+    inside = (head < heads) & (rows[:, None, None] < tokens)
+    q = tl.load(q_ptr + at, mask=inside, other=0.0)
+    tl.store(q_ptr + at, q * 2, mask=inside)
+
+
+# 3 of 3
+# x_ptr:*fp32,bias_ptr:*fp32,sum_ptr:*fp32,n:i32,BLOCK=32
+@triton.jit
+def left_out(x_ptr, bias_ptr, sum_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offs, mask=offs < n, other=0.0)
+    if bias_ptr is not None:
+        x += tl.load(bias_ptr + offs, mask=offs < n, other=0.0)
+    tl.store(sum_ptr, tl.sum(x))

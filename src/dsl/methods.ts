@@ -1,6 +1,7 @@
 /** Gives handles their methods and properties: those that op records name, and a few of tensors. */
 import { fail } from "../diagnostics/diagnostic.js";
 import { missingProperty } from "../diagnostics/catalogue/operand-codes.js";
+import { hiddenCoercion } from "../diagnostics/catalogue/source-codes.js";
 import { captureLocation, readingProperty } from "../diagnostics/callsite.js";
 import { activeBuilder } from "../ir/builder.js";
 import { type Elem, dtype as dtypeVariable, dtypes } from "../types/dtype.js";
@@ -66,11 +67,18 @@ function method(name: string, call: (handle: Handle, ...args: unknown[]) => unkn
   });
 }
 
-property("dtype", (handle) => tokenOf(elementOf(handle)));
+property("dtype", (handle) => {
+  const elem = elementOf(handle);
+  if (typeof elem !== "string")
+    activeBuilder()?.refuseCompared((how) => hiddenCoercion.dtype(how, elem.name, elem.members));
+  return tokenOf(elem);
+});
 property("shape", (handle) => {
   const { type } = valueOf(handle);
   if (type.kind === "tensor") fail(noFact("shape"), captureLocation());
   const dims = "shape" in type ? type.shape : [];
+  const later = dims.find((dim) => typeof dim === "string");
+  if (later !== undefined) activeBuilder()?.refuseCompared((how) => hiddenCoercion.dimension(how, later));
   return dims.map((dim) => (typeof dim === "number" ? dim : dimension(dim)));
 });
 property("col", (handle) => vector("col", handle, 1));

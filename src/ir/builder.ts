@@ -2,7 +2,7 @@
  * Builds IR: the open blocks and their statements. Everything that makes IR goes through this class, so scoping,
  * locations and value identity are decided in one place.
  */
-import { type Edit, fail, type Location } from "../diagnostics/diagnostic.js";
+import { type Edit, fail, type Location, type Said } from "../diagnostics/diagnostic.js";
 import { helperCapture, outsideKernel, scopeEscape, unreachable } from "../diagnostics/catalogue/control-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import {
@@ -43,6 +43,13 @@ export class Builder {
   /** The edit of the author's call at `at`, beside the message that refuses it. */
   mend(at: Location | undefined, how: Mend): { readonly edit?: Edit | undefined } {
     return { edit: at && this.source?.mend(at, how) };
+  }
+
+  /** Refuses that JavaScript compares what a property gives, which has no value before the kernel is compiled. */
+  refuseCompared(say: (how: string) => Said): void {
+    const at = this.source && captureLocation();
+    const compared = at && this.source?.compared(at);
+    if (compared) fail(say(compared.how), compared.at);
   }
 
   /** Whether the recorded code runs on the GPU, or on the host before a launch. */

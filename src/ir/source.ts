@@ -32,6 +32,12 @@ export interface SpecPlaces {
   readonly parts: Readonly<Record<string, Location>>;
 }
 
+/** Where JavaScript compares what a property gave, and by what: an operator or a method. */
+export interface Compared {
+  readonly how: string;
+  readonly at: Location;
+}
+
 /** What mends a place of the source. */
 export type Mend =
   /** The key `from` of a call's options is `to`. */
@@ -59,6 +65,8 @@ export interface SourceIndex {
   ): { readonly before: string; readonly text: string } | undefined;
   /** Finds code in these files that JavaScript would silently run on traced values. */
   lint(files: readonly string[]): readonly Diagnostic[];
+  /** Of the property that is read at `at`, once its file has been linted. */
+  compared(at: Location): Compared | undefined;
   /** The text and absolute path of a file, given by its path relative to the author's file. */
   beside(at: Location, path: string): { readonly text: string; readonly file: string } | undefined;
 }

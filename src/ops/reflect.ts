@@ -2,6 +2,7 @@
  * What a kernel asks of a dtype variable whose members differ: `T.bits`, `T.isFloating`, known when Triton compiles.
  */
 import type { ConstBool, Constexpr } from "../types/constexpr.js";
+import { hiddenCoercion } from "../diagnostics/catalogue/source-codes.js";
 import { activeBuilder } from "../ir/builder.js";
 import { call, type DType, type DTypeName, onReflection, reflect, type Reflection } from "../types/dtype.js";
 import type { Spelling } from "../ir/op.js";
@@ -33,4 +34,8 @@ const questions = {
   isSigned: question<ConstBool<string>>("isSigned", { member: "is_int_unsigned", called: true, negated: true }),
 };
 
-onReflection((dtype, property) => (activeBuilder() ? questions[property](dtype) : undefined));
+onReflection((dtype, property) => {
+  const builder = activeBuilder();
+  builder?.refuseCompared((how) => hiddenCoercion.reflection(how, `${dtype.name}.${property}`));
+  return builder ? questions[property](dtype) : undefined;
+});

@@ -3,7 +3,7 @@ import type { Typed } from "../types/types.js";
 import { fromNumbers, type TileArray } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
 import { scan, scanBig } from "../numerics/array-reduce.js";
-import { bitonicMerge as mergeArray, sortLast } from "../numerics/array-sort.js";
+import { bitonicMerge as mergeArray, sortLast, topLast } from "../numerics/array-sort.js";
 import { axisOf, type WhyAxis } from "../types/axis.js";
 import { sumElement } from "../types/casts.js";
 import type { WhyDim } from "../types/constexpr.js";
@@ -137,7 +137,7 @@ type SortCall<Name extends string> = <X, const Ax extends number = number>(
   options?: SortOptions,
 ) => Plain<X>;
 
-/** Sorts the last axis: `tl.sort(x)`, or `tl.sort(x, descending=True)`. */
+/** Sorts the last axis: `tl.sort(x)`, or `tl.sort(x, descending=True)`. A row with NaN loses elements. */
 export const sort = defineOp<SortCall<"sort">>()({
   name: "sort",
   operands: { x: "tile", dim: "constant?" },
@@ -165,7 +165,7 @@ export const bitonicMerge = defineOp<SortCall<"bitonicMerge">>()({
 
 /**
  * The `k` largest of the last axis in order: `tl.topk(x, 8)`. `descending: false` gives the smallest and needs Triton
- * 3.9, as does `k` of 1.
+ * 3.9, as does `k` of 1. A row with NaN loses elements.
  */
 export const topk = defineOp<
   <X, const K, const Ax extends number = number>(
@@ -181,23 +181,12 @@ export const topk = defineOp<
   effect: "pure",
   spelling: { form: "call", name: "tl.topk", keywords: ["dim"] },
   infer: (args) => inferTop(args.x.type, args.k.type, dimOf(args)),
-  evaluate: ({ x, descending = true }, { result }) => {
-    const sorted = sortLast(cast(x, result.dtype), descending === true);
-    const [size, all] = [result.shape.at(-1)!, sorted.shape.at(-1)!];
-    return firstOfLast(sorted, size, all);
-  },
+  evaluate: ({ x, descending = true }, { result }) =>
+    topLast(cast(x, result.dtype), result.shape.at(-1)!, descending === true),
   facts: { nonNegative: keepsSign },
   proof: { folds: ordering, neutral: isLast(true) },
   needs: { since39: ({ k, descending }) => descending !== undefined || k.literal === 1 },
 });
-
-/** The first `size` of each row of `all` elements. */
-function firstOfLast(tile: TileArray, size: number, all: number): TileArray {
-  const isFirst = (_: unknown, i: number) => i % all < size;
-  const data = (tile.data as Float64Array).filter(isFirst) as TileArray["data"];
-  const poison = tile.poison?.filter(isFirst);
-  return { dtype: tile.dtype, shape: [...tile.shape.slice(0, -1), size], data, ...(poison && { poison }) };
-}
 
 const binned = { x: "tile", numBins: "constant" } as const;
 const masked = { mask: "mask?" } as const;

@@ -69,12 +69,20 @@ function whyTruths(op: string, x: ConstexprType, y: ConstexprType): string {
   return x.of === "bool" && y.of === "bool" ? "" : whyIntegers(op, x, y);
 }
 
+/** JavaScript makes NaN of what is undefined, so a NaN that decides every element is hardly meant. */
+function whyNaN(op: string, compares: boolean): string {
+  return compares
+    ? `${op}: a comparison with NaN holds nowhere or everywhere; x.ne(x) holds where x is NaN`
+    : `${op}: a number is NaN, and so would each element be; if that is meant, write tl.full(x.shape, NaN, x.dtype)`;
+}
+
 function whyOperand(rule: BinaryRule, op: string, tile: TileType, other: Type): string {
   if (other.kind === "tile") {
     return rule.tiles(op, tile.dtype, other.dtype) || whyBroadcast(op, tile.shape, other.shape);
   }
   if (other.kind !== "constexpr") return notAnOperand(op, other);
   const value = literalValue(other);
+  if (Number.isNaN(value)) return whyNaN(op, rule === comparison);
   if (value !== undefined) return rule.number(op, tile.dtype, value);
   return isBooleanLiteral(other) ? notAnOperand(op, other) : rule.weak(op, tile.dtype, other.of);
 }

@@ -11,7 +11,9 @@ import { crossed, type Frame, region, type Region, type Walk } from "./regions.j
 import { unwrap } from "./sites.js";
 import {
   type Abstract,
+  comparable,
   elementOf,
+  type Fact,
   holder,
   holdsTraced,
   isTraced,
@@ -33,7 +35,15 @@ export function evaluateCall(walk: Walk, node: ts.CallExpression, frame: Frame):
   if (ts.isIdentifier(callee) && callee.text === "Boolean" && target.kind === "plain" && args[0] && isTraced(args[0])) {
     walk.problem(tracedCondition.boolean(), node);
   }
+  refuseLength(walk, node, args);
   return callValue(walk, target, args, frame, node);
+}
+
+/** `Array(n)` and `new Array(n)`, which hold what is no number of JavaScript's. */
+export function refuseLength(walk: Walk, node: ts.CallExpression | ts.NewExpression, args: readonly Abstract[]): void {
+  const callee = unwrap(node.expression);
+  const isArray = ts.isIdentifier(callee) && callee.text === "Array";
+  if (isArray && args.length === 1 && isTraced(args[0]!)) walk.problem(hiddenCoercion.length(), node);
 }
 
 function callMember(walk: Walk, node: ts.CallExpression, callee: ts.PropertyAccessExpression, frame: Frame): Abstract {
@@ -55,7 +65,12 @@ function callMember(walk: Walk, node: ts.CallExpression, callee: ts.PropertyAcce
       return name === "otherwise" ? TRACED : receiver;
     case "keyed":
       if (args[0] && isTraced(args[0])) walk.problem(hiddenCoercion.identity(name), callee.name);
+      if (args[0]) walk.compared(args[0], callee.name, name);
       return callArray(walk, PLAIN, name, args, frame);
+    case "variable":
+      return name === "only" ? receiver : PLAIN;
+    case "fact":
+      return callFact(walk, receiver, callee, args, frame);
     case "holder":
     case "plain": {
       const own = receiver.kind === "holder" ? receiver.fields.get(name) : undefined;
@@ -79,6 +94,22 @@ function callMember(walk: Walk, node: ts.CallExpression, callee: ts.PropertyAcce
     default:
       return callValue(walk, member(receiver, name), args, frame, node);
   }
+}
+
+/** Methods of a shape. What a dtype or a dimension gives may be plain: the trace sees whether it is. */
+function callFact(
+  walk: Walk,
+  fact: Fact,
+  callee: ts.PropertyAccessExpression,
+  args: readonly Abstract[],
+  frame: Frame,
+): Abstract {
+  const name = callee.name.text;
+  if (fact.what !== "shape") return PLAIN;
+  const dimension = elementOf(fact);
+  if (SEARCHES.includes(name)) walk.compared(dimension, callee.name, name);
+  if (name === "at") return dimension;
+  return callArray(walk, holder(new Map(), dimension), name, args, frame);
 }
 
 /** `call`, `apply` and `bind` of the author's function. */
@@ -153,11 +184,12 @@ function identity(
   const name = callee.name.text;
   const isGlobal = ts.isIdentifier(callee.expression) && callee.expression.text === "Object";
   if (name === "is" && isGlobal && args.some(isTraced)) walk.problem(hiddenCoercion.identity("Object.is"), callee);
+  if (name === "is" && isGlobal) for (const each of args) walk.compared(each, callee, "Object.is");
   if (!SEARCHES.includes(name) || isGlobal) return;
-  const [sought] = args;
+  const [sought = PLAIN] = args;
+  walk.compared(sought, callee.name, name);
   const isArray = receiver.kind === "holder" || ts.isArrayLiteralExpression(unwrap(callee.expression));
-  if (isArray && (isTraced(sought ?? PLAIN) || holdsTraced(receiver)))
-    walk.problem(hiddenCoercion.identity(name), callee.name);
+  if (isArray && (isTraced(sought) || holdsTraced(receiver))) walk.problem(hiddenCoercion.identity(name), callee.name);
 }
 
 const OF_LISTS = /^(?:forEach|map|flatMap|filter|some|every|find(?:Last)?(?:Index)?|entries|keys|values)$/;
@@ -184,7 +216,9 @@ function predicate(
   const isBoolean = ts.isIdentifier(given) && given.text === "Boolean" && test?.kind === "plain";
   const parameters = name.endsWith("ort") || name.endsWith("orted") ? [element, element] : [element, PLAIN, list];
   const answer =
-    test?.kind === "function" ? walk.invoke(test, touches(element) ? parameters : [], frame.region) : PLAIN;
+    test?.kind === "function"
+      ? walk.invoke(test, touches(element) || comparable(element) ? parameters : [], frame.region)
+      : PLAIN;
   if (isTraced(isBoolean ? element : answer)) walk.problem(tracedCondition.predicate(name), given);
 }
 
@@ -204,10 +238,10 @@ function callValue(
     case "function":
       return walk.invoke(target, args, frame.region);
     case "imported": {
-      if (!args.some(touches)) return PLAIN;
+      if (!args.some((each) => touches(each) || comparable(each))) return PLAIN;
       const read = target.load();
       if (read && read.kind !== "plain") return callValue(walk, read, args, frame, node);
-      walk.warning(unreadSource(target.name, target.from), node);
+      if (args.some(touches)) walk.warning(unreadSource(target.name, target.from), node);
       return PLAIN;
     }
     case "jitted":
@@ -335,7 +369,7 @@ function callArray(walk: Walk, list: Abstract, name: string, args: readonly Abst
       return weaken(element);
     default:
       // `forEach`, `some`, a method of the author's object: callbacks get elements if there are any.
-      for (const each of args) call(each, touches(element) ? [element, PLAIN, list] : []);
+      for (const each of args) call(each, touches(element) || comparable(element) ? [element, PLAIN, list] : []);
       return PLAIN;
   }
 }

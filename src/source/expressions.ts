@@ -10,11 +10,14 @@ import {
 } from "../diagnostics/catalogue/source-codes.js";
 import type { Said } from "../diagnostics/diagnostic.js";
 import { type Mended, methodCall } from "./edits.js";
+import { refuseLength } from "./calls.js";
 import { crossed, type Frame, inner, type Walk } from "./regions.js";
 import { unwrap } from "./sites.js";
 import {
   type Abstract,
+  comparable,
   elementOf,
+  factOf,
   type FunctionNode,
   holder,
   holdsTraced,
@@ -84,7 +87,9 @@ export function guarded(test: ts.Expression, frame: Frame): Frame {
 export function weakenNames(names: readonly string[], frame: Frame): void {
   for (const name of names) {
     const binding = frame.scope.lookup(name);
-    if (binding && touches(binding.value)) frame.scope.declare(name, weaken(binding.value), binding.region);
+    if (!binding) continue;
+    const [isFact, place] = [comparable(binding.value) !== undefined, binding.region];
+    if (isFact || touches(binding.value)) frame.scope.declare(name, isFact ? PLAIN : weaken(binding.value), place);
   }
 }
 
@@ -105,6 +110,8 @@ export function questioned(test: ts.Expression): readonly string[] {
 }
 
 function access(value: Abstract, name: string, node: ts.PropertyAccessExpression): Abstract {
+  const fact = factOf(value, name, node);
+  if (fact) return fact;
   const found = member(value, name);
   return node.questionDotToken && !(value.kind === "traced" && value.certain) ? weaken(found) : found;
 }
@@ -158,6 +165,7 @@ function binary(walk: Walk, node: ts.BinaryExpression, frame: Frame): Abstract {
         hiddenCoercion.equality(operator, ...(isTraced(left) ? texts : swap(texts))),
         mended(node, operator, isTraced(left)),
       );
+    if (!asksPresence) for (const side of [left, right]) walk.compared(side, node.operatorToken, operator);
     return PLAIN;
   }
   const compound = kind >= K.FirstCompoundAssignment && kind <= K.LastCompoundAssignment;
@@ -329,6 +337,8 @@ function yielded(walk: Walk, node: ts.YieldExpression, frame: Frame): Abstract {
 /** `new Map(…)` and `new Set(…)`: neither may have traced values as keys. */
 function made(walk: Walk, node: ts.NewExpression, frame: Frame): Abstract {
   const name = ts.isIdentifier(node.expression) ? node.expression.text : "";
+  if (name === "Array" && node.arguments?.length === 1 && !ts.isSpreadElement(node.arguments[0]!))
+    refuseLength(walk, node, [walk.evaluate(node.arguments[0]!, frame)]);
   if ((name !== "Map" && name !== "Set") || frame.scope.lookup(name)) return others(walk, node, frame);
   const [given] = node.arguments ?? [];
   const list = given ? walk.evaluate(given, frame) : PLAIN;

@@ -1,6 +1,6 @@
 /** A source index over files that someone reads: from disk, or from memory. */
 import type { Location } from "../diagnostics/diagnostic.js";
-import type { SourceIndex } from "../ir/source.js";
+import type { Compared, SourceIndex } from "../ir/source.js";
 import type { Files } from "./imports.js";
 import { lintFiles } from "./lint.js";
 import { mendedCall } from "./mended-calls.js";
@@ -11,6 +11,7 @@ import type { ts } from "./typescript.js";
 
 /** `beside` gives the text of a file by its path relative to another; it may be any kind of text. */
 export function indexFiles(files: Files, beside: SourceIndex["beside"]): SourceIndex {
+  const compared = new Map<ts.Node, Compared>();
   const indexes = new Map<ts.SourceFile, SiteIndex>();
   const find = (at: Location) => {
     const file = files.read(at.file);
@@ -38,6 +39,10 @@ export function indexFiles(files: Files, beside: SourceIndex["beside"]): SourceI
       const found = find(at);
       return found && withConfigs(found.node, configs);
     },
-    lint: (paths) => lintFiles(paths, files),
+    lint: (paths) => lintFiles(paths, files, compared),
+    compared(at) {
+      const found = find(at);
+      return found && compared.get(found.node);
+    },
   };
 }

@@ -3,6 +3,7 @@
  * rule fires on that: a build must never be refused by a guess.
  */
 import type { ts } from "./typescript.js";
+import { reflections } from "../types/dtype.js";
 import type { Scope } from "./regions.js";
 
 export type Abstract =
@@ -12,6 +13,10 @@ export type Abstract =
   | { readonly kind: "traced"; readonly certain: boolean }
   /** A plain array or object that holds traced values. */
   | { readonly kind: "holder"; readonly fields: ReadonlyMap<string, Abstract>; readonly rest: Abstract }
+  /** What a type says: the dtype of a tile, its shape or a dimension of it. It may be known only after the trace. */
+  | { readonly kind: "fact"; readonly node: ts.Node; readonly what: "dtype" | "shape" | "dimension" | "reflection" }
+  /** What `tl.dtype(…)` gives. */
+  | { readonly kind: "variable" }
   /** A Map or a Set, which tells handles apart where the program has equal values. */
   | { readonly kind: "keyed" }
   /** The module `tilescript` itself. */
@@ -48,6 +53,20 @@ export type FunctionNode =
 export const PLAIN: Abstract = { kind: "plain" };
 export const TRACED: Abstract = { kind: "traced", certain: true };
 export const MAYBE: Abstract = { kind: "traced", certain: false };
+
+/** What JavaScript may take for a number or a dtype where it is a value of the program. */
+export function comparable(value: Abstract): Fact | undefined {
+  return value.kind === "fact" && value.what !== "shape" ? value : undefined;
+}
+
+export type Fact = Abstract & { readonly kind: "fact" };
+
+/** What `node`, which reads this property of the value, gives. */
+export function factOf(value: Abstract, name: string, node: ts.Node): Abstract | undefined {
+  if (value.kind === "traced" && (name === "dtype" || name === "shape")) return { kind: "fact", node, what: name };
+  const isReflection = (reflections as readonly string[]).includes(name);
+  return value.kind === "variable" && isReflection ? { kind: "fact", node, what: "reflection" } : undefined;
+}
 
 export function isTraced(value: Abstract): boolean {
   return value.kind === "traced" && value.certain;
@@ -109,6 +128,8 @@ export function signature(value: Abstract): string {
       return `imported ${value.name} ${value.from}`;
     case "function":
       return `function ${value.node.getSourceFile().fileName}:${value.node.pos}#${value.scope.id}(${(value.bound ?? []).map(signature).join()})`;
+    case "fact":
+      return `${value.what} ${value.node.getSourceFile().fileName}:${value.node.pos}`;
     default:
       return value.kind;
   }
@@ -122,6 +143,10 @@ export function member(value: Abstract, name: string): Abstract {
   switch (value.kind) {
     case "traced":
       return FACTS.has(name) ? PLAIN : TRACED;
+    case "fact":
+      // `x.dtype.bits` is as uncertain as the dtype.
+      if (value.what === "dtype" || value.what === "dimension") return value;
+      return value.what === "shape" && /^\d+$/.test(name) ? elementOf(value) : PLAIN;
     case "holder":
       return value.fields.get(name) ?? (name === "length" ? PLAIN : value.rest);
     case "module":
@@ -154,6 +179,7 @@ export function exported(name: string): Abstract {
 /** The elements for a plain loop over it, or for a callback of `.map`. */
 export function elementOf(value: Abstract): Abstract {
   if (value.kind === "range" || value.kind === "traced") return TRACED;
+  if (value.kind === "fact" && value.what === "shape") return { ...value, what: "dimension" };
   if (value.kind !== "holder") return PLAIN;
   const fields = [...value.fields.values()];
   const all = fields.length === 0 ? [value.rest] : value.rest.kind === "plain" ? fields : [...fields, value.rest];
@@ -171,7 +197,7 @@ export function opResult(name: string, args: readonly Abstract[]): Abstract {
     case "fn":
       return { kind: "jitted" };
     case "dtype":
-      return PLAIN;
+      return { kind: "variable" };
     // Of plain numbers these are plain numbers.
     case "cdiv":
     case "nextPowerOf2":

@@ -5,6 +5,7 @@
  * What is not certainly traced is left alone, because plain JavaScript in a kernel is metaprogramming and legal.
  */
 import { type Diagnostic, problem, warning } from "../diagnostics/diagnostic.js";
+import type { Compared } from "../ir/source.js";
 import { annotated } from "./annotations.js";
 import { evaluateCall } from "./calls.js";
 import { condition, evaluate } from "./expressions.js";
@@ -12,11 +13,20 @@ import { editOf, start } from "./edits.js";
 import { createFunctions } from "./author-functions.js";
 import type { Files } from "./imports.js";
 import { AuthorModules } from "./author-modules.js";
+import { comparable } from "./known-values.js";
 import type { Walk } from "./regions.js";
 import { bind, statements } from "./statements.js";
+import type { ts } from "./typescript.js";
 
-/** All errors in these files, and in functions of other files that they call with traced values. */
-export function lintFiles(paths: readonly string[], files: Files): readonly Diagnostic[] {
+/**
+ * All errors in these files, and in functions of other files that they call with traced values. `compared` gets what
+ * types say and JavaScript compares, by the node that reads it.
+ */
+export function lintFiles(
+  paths: readonly string[],
+  files: Files,
+  compared: Map<ts.Node, Compared>,
+): readonly Diagnostic[] {
   // A function is walked once for each kind of arguments, but each error is reported once.
   const found = new Map<string, Diagnostic>();
   const report = (diagnostic: Diagnostic): void => {
@@ -27,6 +37,10 @@ export function lintFiles(paths: readonly string[], files: Files): readonly Diag
   const walk: Walk = {
     problem: (said, node, mended) => report(problem(said, start(node), { edit: mended && editOf(mended) })),
     warning: (said, node) => report(warning(said, start(node))),
+    compared(value, node, how) {
+      const fact = comparable(value);
+      if (fact) compared.set(fact.node, { how, at: start(node) });
+    },
     evaluate: (node, frame) => evaluate(walk, node, frame),
     condition: (node, said, frame, mended) => condition(walk, node, said, frame, mended),
     statements: (list, frame) => statements(walk, list, frame),

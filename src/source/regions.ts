@@ -94,6 +94,8 @@ export interface Walk {
   /** `mended` is the text that should stand in the node's place, where that is mechanical. */
   problem(said: Said, at: ts.Node, mended?: Mended): void;
   warning(said: Said, at: ts.Node): void;
+  /** JavaScript compares what a type says, by `how` at `at`. Only the trace knows whether that has a value by then. */
+  compared(value: Abstract, at: ts.Node, how: string): void;
   /** The value of an expression, after its rules have been applied. */
   evaluate(node: ts.Expression, frame: Frame): Abstract;
   /** Evaluates what JavaScript asks to be true or false, and reports `said` if it is traced. */

@@ -8,6 +8,7 @@ import { type Frame, inner, region, type Walk } from "./regions.js";
 import {
   type Abstract,
   elementOf,
+  factOf,
   type FunctionNode,
   holder,
   isTraced,
@@ -75,7 +76,9 @@ export function bind(walk: Walk, name: ts.BindingName, value: Abstract, frame: F
     if (ts.isOmittedExpression(each)) return;
     const key = each.propertyName ?? each.name;
     const text = ts.isArrayBindingPattern(name) ? String(index) : ts.isIdentifier(key) ? key.text : key.getText();
-    const taken = each.dotDotDotToken ? restOf(value, index, ts.isArrayBindingPattern(name)) : part(value, text);
+    const taken = each.dotDotDotToken
+      ? restOf(value, index, ts.isArrayBindingPattern(name))
+      : (factOf(value, text, each) ?? part(value, text));
     const fallback = each.initializer && walk.evaluate(each.initializer, frame);
     walk.bind(each.name, fallback ? join(taken, fallback) : taken, frame);
   });
@@ -140,7 +143,9 @@ function countsTraced(walk: Walk, { numbers }: Counted, frame: Frame): boolean {
 
 function choose(walk: Walk, node: ts.SwitchStatement, frame: Frame, label: string | undefined): void {
   const check = (expression: ts.Expression): void => {
-    if (isTraced(walk.evaluate(expression, frame))) walk.problem(tracedCondition.switch(), expression);
+    const value = walk.evaluate(expression, frame);
+    walk.compared(value, expression, "switch");
+    if (isTraced(value)) walk.problem(tracedCondition.switch(), expression);
   };
   check(node.expression);
   const place = guarded(node.expression, inner(frame));

@@ -41,6 +41,7 @@ const families = [
   [/\bint1\b/, truthValue],
   [/must be (?:a constexpr|constexprs) or|are numbers or constexprs, known/, needsConstexpr],
   [/a number (?:has no dtype|is not cast|is not spread|is shifted)|two numbers have no dtype/, numberType],
+  [/comparison with NaN|a number is NaN/, numberType],
   [/is not a whole number|is (?:negative|a float|out of range) (?:and|for) /, numberType],
   [/differ in (?:sign|width)|one (?:dtype|width)|may be .* cast one side|give different dtypes/, dtypeMismatch],
   [/(?:tensor|descriptor) holds .*cast with|points? to .*cast with/, dtypeMismatch],

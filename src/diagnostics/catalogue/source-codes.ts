@@ -129,6 +129,14 @@ export const hiddenCoercion = defineCode("hidden-coercion", {
   unary,
   identity: (method: string) =>
     `\`${method}\` compares handles, not values; compare with .eq(…), and put .or(…) between several; a WeakMap may hold what JavaScript knows of a handle`,
+  dtype: (how: string, name: string, members: readonly string[]) =>
+    `\`${how}\` compares objects, and this dtype is ${name}, which the launch decides; branch with tl.when(${name}.is(tl.${members[0]}), () => …)`,
+  dimension: (how: string, dim: string) =>
+    `\`${how}\` compares objects, and the dimension ${dim} has a value only when Triton compiles; write .eq(…) and branch with tl.when(…)`,
+  reflection: (how: string, asked: string) =>
+    `\`${how}\` compares objects, and the launch decides ${asked}; write ${asked}.eq(…) and branch with tl.when(…)`,
+  length: () =>
+    "`Array(…)` of a traced value is an array of one element, because JavaScript does not know its number; loop with tl.range(…)",
   template: () =>
     "a template cannot hold a traced value, which is a number only while the kernel runs; print it with tl.devicePrint(…)",
 });

@@ -26,6 +26,12 @@ describe("the build says", () => {
   test.each<[string, (x: any, i: any) => unknown]>([
     ["fdiv: needs floats, got int32", (_, i) => tl.fdiv(i, i)],
     ["fdiv: it is either ieeeRounding or approx", (x) => tl.fdiv(x, 2, { ieeeRounding: true, approx: true })],
+    ["eq: a comparison with NaN holds nowhere or everywhere; x.ne(x) holds where x is NaN", (x) => x.eq(NaN)],
+    ["gt: a comparison with NaN holds nowhere or everywhere; x.ne(x) holds where x is NaN", (x) => tl.gt(NaN, x)],
+    [
+      "mul: a number is NaN, and so would each element be; if that is meant, write tl.full(x.shape, NaN, x.dtype)",
+      (x) => x.mul((undefined as never) / 3),
+    ],
     ["umulhi: needs integers of 32 or 64 bits, got float32", (x) => tl.umulhi(x, x)],
     ["sqrtRn: needs float32, got int32", (_, i) => tl.sqrtRn(i)],
     ["squeeze: axis 1 of [4, 8] is not 1", (x) => tl.squeeze(x, 1)],

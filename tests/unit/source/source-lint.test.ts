@@ -492,3 +492,10 @@ describe("predicates, and callees that JavaScript hands on", () => {
     expect(message(body)).toMatch("traced-condition: ");
   });
 });
+
+test.each(["new Array(n)", "Array(n)"])("%s has no length", (text) => {
+  expect(message(`const list = ${text}.fill(a);`)).toBe(
+    "hidden-coercion: `Array(…)` of a traced value is an array of one element, because JavaScript does not know its number; loop with tl.range(…)",
+  );
+  expect(inKernel("const list = new Array(3).fill(a); const other = Array(a, b);")).toEqual([]);
+});

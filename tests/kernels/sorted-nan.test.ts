@@ -1,0 +1,50 @@
+/** Triton's sorting network loses elements of a row with NaN. The evaluator loses the same. */
+import { expect, test } from "vitest";
+import { kernel, NDArray, tensor, tl } from "tilescript";
+
+const [rows, columns] = [4, 16];
+
+const orders = kernel(
+  "orders",
+  {
+    params: {
+      x: tensor(tl.float32, [4, 16]),
+      rising: tensor.out(tl.float32, [4, 16]),
+      falling: tensor.out(tl.float32, [4, 16]),
+      merged: tensor.out(tl.float32, [4, 16]),
+      top: tensor.out(tl.float32, [4, 4]),
+      two: tensor.out(tl.float32, [4, 2]),
+    },
+    grid: () => [1],
+  },
+  ({ x, rising, falling, merged, top, two }) => {
+    const [i, j] = [tl.arange(0, 4), tl.arange(0, 16)];
+    const values = tl.load(x.at(i, j));
+    tl.store(rising.at(i, j), tl.sort(values));
+    tl.store(falling.at(i, j), tl.sort(values, 1, { descending: true }));
+    tl.store(merged.at(i, j), tl.bitonicMerge(values));
+    tl.store(top.at(i, tl.arange(0, 4)), tl.topk(values, 4));
+    tl.store(two.at(i, tl.arange(0, 2)), tl.topk(values, 2));
+  },
+);
+
+test("rows with NaN and with zeros of both signs come out as on Triton's interpreter", async () => {
+  const special = new Map([
+    [3, NaN],
+    [columns, NaN],
+    [columns + 5, NaN],
+    [2 * columns + 7, Infinity],
+    [2 * columns + 8, -0],
+    [2 * columns + 9, 0],
+  ]);
+  const x = NDArray.of(
+    Float32Array.from({ length: rows * columns }, (_, i) => special.get(i) ?? ((i * 37) % 23) - 11),
+    [rows, columns],
+  );
+  const here = await orders.evaluate({ x });
+  const there = await orders.run({ x }, { device: "interpreter" });
+  for (const name of ["rising", "falling", "merged", "top", "two"] as const)
+    expect({ name, values: there.outputs[name].toArray() }).toEqual({ name, values: here.outputs[name].toArray() });
+  const countNaN = (values: Iterable<number>): number => [...values].filter(Number.isNaN).length;
+  expect(countNaN(here.outputs.rising.data)).not.toBe(countNaN(x.data));
+});

@@ -153,6 +153,12 @@ class Evaluation {
       if (this.#unrounded) return values[0]![1];
       this.#onRounding?.();
     }
+    const has = (param: string): boolean => {
+      const [, value] = values.find(([name]) => name === param) ?? [];
+      return value !== undefined && !(param === record.rest && (value as readonly unknown[]).length === 0);
+    };
+    const missing = record.needs?.find((param) => !has(param));
+    if (missing !== undefined) throw new TorchRefuses(`it needs ${missing}`);
     const random = record.draws && this.#random ? this.#random : notRandom(call.name);
     return record.run(Object.fromEntries(values), random, (param) => isTruth(given[param], this.#inputs));
   }

@@ -1,4 +1,5 @@
 /** Arithmetic of two tensors, and functions of each element. */
+import { TorchRefuses } from "./not-evaluated.js";
 import { erf, roundHalfEven } from "../numerics/special.js";
 import { map, zip } from "./torch-array.js";
 import { array, elementwise, number, pairwise } from "./torch-call.js";
@@ -60,10 +61,12 @@ export const arithmetic = {
   }),
   clamp: both<(input: TorchTensor, min?: TorchNumber, max?: TorchNumber) => TorchTensor>({
     params: ["input", "min", "max"],
-    run: ({ input, min, max }) =>
-      zip([array(input), array(min ?? -Infinity), array(max ?? Infinity)], (x, low, high) =>
+    run: ({ input, min, max }) => {
+      if ((min ?? max ?? undefined) === undefined) throw new TorchRefuses("it needs min or max");
+      return zip([array(input), array(min ?? -Infinity), array(max ?? Infinity)], (x, low, high) =>
         Math.min(Math.max(x, low), high),
-      ),
+      );
+    },
   }),
   /** Numbers in place of NaN and of the infinities, for which the largest numbers stand unless others are given. */
   nan_to_num: both<(input: TorchTensor, nan?: TorchNumber, posinf?: TorchNumber, neginf?: TorchNumber) => TorchTensor>({

@@ -59,7 +59,12 @@ export function total(lane: Float64Array): number {
   return sum;
 }
 
-export const axisOf = (axis: number, rank: number): number => (axis < 0 ? axis + rank : axis);
+/** An axis counted from the front. Of a scalar, PyTorch takes the axis 0. */
+export function axisOf(axis: number, rank: number): number {
+  const found = axis < 0 ? axis + Math.max(rank, 1) : axis;
+  if (found >= 0 && found < Math.max(rank, 1)) return found;
+  throw new TorchRefuses(`there is no axis ${axis} of ${rank === 1 ? "one axis" : `${rank} axes`}`);
+}
 
 export function transpose(x: TorchArray, first: number, second: number): TorchArray {
   const rank = x.shape.length;
@@ -70,12 +75,14 @@ export function transpose(x: TorchArray, first: number, second: number): TorchAr
 }
 
 export function reorder(x: TorchArray, order: readonly number[]): TorchArray {
+  const axes = order.map((axis) => axisOf(axis, x.shape.length));
+  if (new Set(axes).size !== x.shape.length)
+    throw new TorchRefuses(`[${order.join(", ")}] does not order ${x.shape.length} axes`);
   if (x.data.length === 0)
     return torchArray(
-      order.map((axis) => x.shape[axis]!),
+      axes.map((axis) => x.shape[axis]!),
       x.data,
     );
-  const axes = order.map((axis) => axisOf(axis, x.shape.length));
   return axes.every((axis, place) => axis === place) ? x : fromTile(permute(asTile(x), axes));
 }
 
@@ -83,7 +90,7 @@ export function reorder(x: TorchArray, order: readonly number[]): TorchArray {
 export function reshapeTo(x: TorchArray, shape: readonly number[]): TorchArray {
   const known = shape.reduce((product, dim) => (dim === -1 ? product : product * dim), 1);
   const whole = shape.map((dim) => (dim === -1 ? x.data.length / known : dim));
-  if (sizeOf(whole) !== x.data.length)
+  if (sizeOf(whole) !== x.data.length || whole.some(Number.isNaN))
     throw new TorchRefuses(`[${x.shape.join(", ")}] does not reshape to [${shape.join(", ")}]`);
   return torchArray(whole, x.data);
 }

@@ -31,6 +31,12 @@ export function arrays(x: TorchValue): readonly TorchArray[] {
 export const axisGiven = (x: TorchValue, otherwise: number, { shape }: TorchArray): number =>
   axisOf(number(x, otherwise), shape.length);
 
+/** @throws TorchRefuses if a tensor has another shape than the call needs. */
+export function sameShape(is: readonly number[], due: readonly number[]): void {
+  if (is.length !== due.length || is.some((size, axis) => size !== due[axis]))
+    throw new TorchRefuses(`it needs shape [${due.join(", ")}], not [${is.join(", ")}]`);
+}
+
 /** The axis of a function where it is negative for a tensor with one axis more. */
 export const newAxis = (axis: number, { shape }: TorchArray): number => (axis < 0 ? axis + shape.length + 1 : axis);
 
@@ -46,14 +52,24 @@ export const pairwise = (f: (x: number, y: number) => number, facts?: Facts): To
   run: ({ input, other }) => zip([array(input), array(other)], f),
   ...facts,
 });
+/** The greatest of no elements is nothing, as PyTorch sees it. No axes means all. */
+export function ofSome({ shape }: TorchArray, axes: readonly number[]): void {
+  const folded = axes.length === 0 ? shape : axes.map((axis) => shape[axisOf(axis, shape.length)]);
+  if (folded.includes(0)) throw new TorchRefuses("an axis that it folds has no elements");
+}
+
 /** A fold over one axis, over several, or over all. */
-export const reduction = (fold: (lane: Float64Array) => number, facts?: Facts): TorchFunction => ({
+export const reduction = (fold: (lane: Float64Array) => number, facts?: Partial<TorchFunction>): TorchFunction => ({
   params: ["input", "dim", "keepdim", "dtype"],
-  run: ({ input, dim, keepdim }) => reduceAxes(array(input), numbers(dim), keepdim === true, fold),
+  run: ({ input, dim, keepdim }) => {
+    if (dim === undefined && keepdim !== undefined) throw new TorchRefuses("keepdim needs dim");
+    return reduceAxes(array(input), numbers(dim), keepdim === true, fold);
+  },
   ...facts,
 });
 /** Each lane along an axis becomes another one of its length. */
 export const alongAxis = (f: (lane: Float64Array) => Float64Array): TorchFunction => ({
   params: ["input", "dim", "dtype"],
-  run: ({ input, dim }) => mapLanes(array(input), number(dim, -1), f),
+  needs: ["dim"],
+  run: ({ input, dim }) => mapLanes(array(input), Number(dim), f),
 });

@@ -1,7 +1,9 @@
 /** Convolutions, pooling, and tables that are looked up. */
 import { sizeOf } from "../numerics/array.js";
 import { torchArray, type TorchArray } from "./torch-array.js";
-import { type Args, array, number, numbers, type TorchValue } from "./torch-call.js";
+import { TorchRefuses } from "./not-evaluated.js";
+import { inside } from "./torch-index.js";
+import { type Args, array, number, numbers, ofSome, type TorchValue } from "./torch-call.js";
 import { functional } from "./torch-record.js";
 import type { TorchNumber, TorchTensor } from "./torch-values.js";
 
@@ -53,7 +55,12 @@ function convolution({ input, weight, bias, stride, padding, dilation, groups }:
   const sizes = inputSizes.map(
     (size, axis) => Math.floor((size + 2 * pads[axis]! - gaps[axis]! * (taps[axis]! - 1) - 1) / steps[axis]!) + 1,
   );
-  const outputsPerGroup = outputs / number(groups, 1);
+  const groupCount = number(groups, 1);
+  if (outputs === 0 || channels !== perGroup * groupCount || outputs % groupCount !== 0)
+    throw new TorchRefuses(
+      `${channels} channels and ${outputs} outputs in ${groupCount} groups do not fit a weight of [${w.shape.join(", ")}]`,
+    );
+  const outputsPerGroup = outputs / groupCount;
   const added = bias === undefined || bias === null ? undefined : array(bias).data;
   const [places, tapCount] = [sizeOf(sizes), sizeOf(taps)];
   const out = new Float64Array(batch * outputs * places);
@@ -125,6 +132,7 @@ export const convolutions = {
   conv1d: functional<Convolution>({ params: CONVOLUTION, run: convolution }),
   conv2d: functional<Convolution>({ params: CONVOLUTION, run: convolution }),
   max_pool3d: functional<MaxPool>({
+    needs: ["kernel_size"],
     params: ["input", "kernel_size", "stride", "padding", "dilation", "ceil_mode", "return_indices"],
     run: ({ input, kernel_size: kernel, stride, padding, return_indices: wantsIndices }) => {
       const pooled = maxPool3d(array(input), Number(kernel), number(stride, Number(kernel)), number(padding, 0));
@@ -138,17 +146,25 @@ export const convolutions = {
       const [index, table] = [array(input), array(weight)];
       const width = table.shape[1]!;
       const data = new Float64Array(index.data.length * width);
-      index.data.forEach((row, i) => data.set(table.data.subarray(row * width, (row + 1) * width), i * width));
+      index.data.forEach((row, i) => {
+        inside(row, table.shape[0]!);
+        data.set(table.data.subarray(row * width, (row + 1) * width), i * width);
+      });
       return torchArray([...index.shape, width], data);
     },
   }),
-  one_hot: functional<(input: TorchTensor, num_classes: TorchNumber) => TorchTensor>({
+  /** A row of 0 with a 1 at each label; as many classes as the greatest label asks for, unless they are given. */
+  one_hot: functional<(input: TorchTensor, num_classes?: TorchNumber) => TorchTensor>({
     params: ["input", "num_classes"],
     run: ({ input, num_classes: classes }) => {
       const { shape, data } = array(input);
-      const width = Number(classes);
+      if (classes === undefined) ofSome(array(input), []);
+      const width = number(
+        classes,
+        data.reduce((most, label) => Math.max(most, label + 1), 0),
+      );
       const out = new Float64Array(data.length * width);
-      data.forEach((label, i) => (out[i * width + label] = 1));
+      data.forEach((label, i) => (out[i * width + inside(label, width)] = 1));
       return torchArray([...shape, width], out);
     },
   }),

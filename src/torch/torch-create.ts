@@ -72,12 +72,14 @@ export const creation = {
   }),
   full: inTorch<(size: TorchShape, fill_value: TorchNumber, keywords?: MakeKeywords) => TorchTensor>({
     params: ["size", "fill_value", "dtype"],
+    needs: ["fill_value"],
     run: ({ size, fill_value: value, dtype }) => filled(size, Number(value), dtype),
     truth: ["fill_value"],
     makes: true,
   }),
   full_like: inTorch<(input: TorchTensor, fill_value: TorchNumber, keywords?: MakeKeywords) => TorchTensor>({
     params: ["input", "fill_value", "dtype"],
+    needs: ["fill_value"],
     run: ({ input, fill_value: value, dtype }) => filled(array(input).shape, Number(value), dtype),
     truth: ["input"],
   }),

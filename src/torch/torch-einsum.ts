@@ -16,7 +16,12 @@ export function einsum(equation: string, operands: readonly TorchArray[]): Torch
   inputs.forEach((letters, i) => {
     const { shape } = operands[i]!;
     if (letters.length !== shape.length) throw new TorchRefuses(`${letters} does not fit [${shape.join(", ")}]`);
-    [...letters].forEach((letter, axis) => sizes.set(letter, Math.max(sizes.get(letter) ?? 1, shape[axis]!)));
+    [...letters].forEach((letter, axis) => {
+      const [known = 1, size] = [sizes.get(letter), shape[axis]!];
+      if (known !== 1 && size !== 1 && size !== known)
+        throw new TorchRefuses(`${letter} of ${equation} is ${known} and ${size}`);
+      sizes.set(letter, known === 1 ? size : known);
+    });
   });
   const counts = (letter: string): number => left.split(letter).length - 1;
   const output = [

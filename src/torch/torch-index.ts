@@ -1,15 +1,26 @@
 /** Functions of torch that pick and place elements by their index. */
 import { sizeOf, stridedIndex, stridesOf } from "../numerics/array.js";
 import { TorchRefuses } from "./not-evaluated.js";
-import { axisOf, expandTo, pick, reduceAxes, torchArray, type TorchArray, total, zip } from "./torch-array.js";
-import { type Args, array, axisGiven, number, numbers, type TorchValue } from "./torch-call.js";
+import {
+  axisOf,
+  expandTo,
+  pick,
+  reduceAxes,
+  reshapeTo,
+  torchArray,
+  type TorchArray,
+  total,
+  zip,
+} from "./torch-array.js";
+import { type Args, array, axisGiven, number, numbers, ofSome, type TorchValue } from "./torch-call.js";
 import { largest, mean, smallest } from "./torch-lanes.js";
 import { both, inTorch, type TorchFunction } from "./torch-record.js";
 import type { TorchNumber, TorchPieces, TorchTensor } from "./torch-values.js";
 
 type Scatter = (input: TorchTensor, dim: number, index: TorchTensor, src: TorchTensor) => TorchTensor;
 
-function inside(index: number, size: number): number {
+/** @throws TorchRefuses if an index is out of bounds. */
+export function inside(index: number, size: number): number {
   if (index < 0 || index >= size) throw new TorchRefuses(`index ${index} is out of bounds for an axis of size ${size}`);
   return index;
 }
@@ -42,6 +53,7 @@ const gather = (x: TorchArray, axis: number, index: TorchArray): TorchArray =>
 /** A copy in which the places that an index names along an axis are written, or added to. */
 const scattering = (combine: (old: number, value: number) => number): TorchFunction => ({
   params: ["input", "dim", "index", "src"],
+  needs: ["dim", "index", "src"],
   run: ({ input, dim, index, src }) => {
     const [x, at] = [array(input), array(index)];
     // Each index takes the value at its own place; `src` may be larger.
@@ -58,7 +70,9 @@ function pieces(x: TorchArray, axis: number, size: TorchValue): readonly TorchAr
   const length = x.shape[axis]!;
   const sizes = Array.isArray(size)
     ? numbers(size)
-    : Array.from({ length: Math.ceil(length / Number(size)) }, () => Number(size));
+    : Array.from({ length: Math.max(1, Math.ceil(length / Number(size))) }, () => Number(size));
+  if (Array.isArray(size) && sizes.reduce((sum, part) => sum + part, 0) !== length)
+    throw new TorchRefuses(`[${sizes.join(", ")}] does not divide an axis of ${length}`);
   let start = 0;
   return sizes.map((part) => {
     const taken = Math.min(part, length - start);
@@ -80,7 +94,9 @@ function diff({ input, dim }: Args): TorchArray {
 
 /** Folds the first axis in pieces of these lengths. */
 function segmentReduce(x: TorchArray, lengths: TorchArray, fold: (lane: Float64Array) => number): TorchArray {
-  const [, ...rest] = x.shape;
+  ofSome(lengths, []);
+  const [rows, ...rest] = x.shape;
+  if (total(lengths.data) !== rows) throw new TorchRefuses(`lengths do not divide an axis of ${rows}`);
   const row = sizeOf(rest);
   const out = new Float64Array(lengths.data.length * row);
   let start = 0;
@@ -93,7 +109,7 @@ function segmentReduce(x: TorchArray, lengths: TorchArray, fold: (lane: Float64A
 }
 
 function repeatInterleave({ input, repeats, dim }: Args): TorchArray {
-  const x = array(input);
+  const x = dim === undefined ? reshapeTo(array(input), [-1]) : array(input);
   const axis = axisGiven(dim, 0, x);
   const rows = x.shape[axis]!;
   const times = expandTo(array(repeats), [rows]).data;
@@ -112,6 +128,7 @@ export const indexing = {
   /** A range of an axis. */
   narrow: both<(input: TorchTensor, dim: number, start: TorchNumber, length: TorchNumber) => TorchTensor>({
     params: ["input", "dim", "start", "length"],
+    needs: ["dim", "start", "length"],
     run: ({ input, dim, start, length }) =>
       narrow(array(input), axisGiven(dim, 0, array(input)), Number(start), Number(length)),
     truth: ["input"],
@@ -120,6 +137,7 @@ export const indexing = {
   /** One slice of an axis; the result lacks that axis. */
   select: both<(input: TorchTensor, dim: number, index: TorchNumber) => TorchTensor>({
     params: ["input", "dim", "index"],
+    needs: ["dim", "index"],
     run: ({ input, dim, index }) => {
       const x = array(input);
       const axis = axisGiven(dim, 0, x);
@@ -132,9 +150,12 @@ export const indexing = {
   /** This many pieces of an axis, the last one shorter where it does not divide. */
   chunk: both<(input: TorchTensor, chunks: number, dim?: number) => TorchPieces>({
     params: ["input", "chunks", "dim"],
+    needs: ["chunks"],
     run: ({ input, chunks, dim }) => {
       const x = array(input);
       const axis = axisGiven(dim, 0, x);
+      // Of an axis without elements, all chunks are given.
+      if (x.shape[axis] === 0) return pieces(x, axis, Array<number>(Number(chunks)).fill(0));
       return pieces(x, axis, Math.ceil(x.shape[axis]! / Number(chunks)));
     },
     truth: ["input"],
@@ -143,6 +164,7 @@ export const indexing = {
   /** Pieces of an axis, of one length or of the lengths listed. */
   split: both<(tensor: TorchTensor, size: number | readonly number[], dim?: number) => TorchPieces>({
     params: ["tensor", "split_size_or_sections", "dim"],
+    needs: ["split_size_or_sections"],
     run: ({ tensor, split_size_or_sections: size, dim }) =>
       pieces(array(tensor), axisGiven(dim, 0, array(tensor)), size),
     truth: ["tensor"],
@@ -163,23 +185,33 @@ export const indexing = {
   }),
   index_select: both<(input: TorchTensor, dim: number, index: TorchTensor) => TorchTensor>({
     params: ["input", "dim", "index"],
+    needs: ["dim", "index"],
     run: ({ input, dim, index }) => slices(array(input), axisGiven(dim, 0, array(input)), array(index).data),
     truth: ["input"],
   }),
-  /** Each slice of an axis this often, one number for all or one for each. */
-  repeat_interleave: both<(input: TorchTensor, repeats: TorchNumber | TorchTensor, dim: number) => TorchTensor>({
+  /** Each slice of an axis this often, one number for all or one for each; of all elements in order without an axis. */
+  repeat_interleave: both<(input: TorchTensor, repeats: TorchNumber | TorchTensor, dim?: number) => TorchTensor>({
     params: ["input", "repeats", "dim"],
+    needs: ["repeats"],
     run: repeatInterleave,
     truth: ["input"],
   }),
   gather: both<(input: TorchTensor, dim: number, index: TorchTensor) => TorchTensor>({
     params: ["input", "dim", "index"],
+    needs: ["dim", "index"],
     run: ({ input, dim, index }) => gather(array(input), axisGiven(dim, 0, array(input)), array(index)),
     truth: ["input"],
   }),
-  take_along_dim: both<(input: TorchTensor, indices: TorchTensor, dim: number) => TorchTensor>({
+  /** The elements that the indices name along an axis, or among all in order without an axis. */
+  take_along_dim: both<(input: TorchTensor, indices: TorchTensor, dim?: number) => TorchTensor>({
     params: ["input", "indices", "dim"],
-    run: ({ input, indices, dim }) => gather(array(input), axisGiven(dim, 0, array(input)), array(indices)),
+    needs: ["indices"],
+    run: ({ input, indices, dim }) => {
+      const [x, at] = [array(input), array(indices)];
+      return dim === undefined
+        ? gather(reshapeTo(x, [-1]), 0, reshapeTo(at, [-1]))
+        : gather(x, axisGiven(dim, 0, x), at);
+    },
     truth: ["input"],
   }),
   /** A copy in which the places that the index names are written. */

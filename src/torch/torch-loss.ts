@@ -1,7 +1,8 @@
 /** Losses. */
 import { mapLanes, scalarArray, torchArray, type TorchArray, zip } from "./torch-array.js";
 import { softplus } from "./torch-activation.js";
-import { type Args, array, number, type TorchValue } from "./torch-call.js";
+import { inside } from "./torch-index.js";
+import { type Args, array, number, sameShape, type TorchValue } from "./torch-call.js";
 import { logSoftmax } from "./torch-lanes.js";
 import { functional, type TorchFunction } from "./torch-record.js";
 import type { TorchNumber, TorchTensor } from "./torch-values.js";
@@ -35,6 +36,7 @@ const loss = (f: (x: number, target: number) => number): TorchFunction => ({
  */
 function classLoss(logs: TorchArray, { target, weight, ignore_index: ignored, reduction }: Args, smoothing: number) {
   const [rows, classes] = logs.shape as [number, number];
+  sameShape(array(target).shape, [rows]);
   const targets = array(target).data;
   const weights = weight === undefined || weight === null ? undefined : array(weight).data;
   const weightOf = (label: number): number => weights?.[label] ?? 1;
@@ -43,7 +45,7 @@ function classLoss(logs: TorchArray, { target, weight, ignore_index: ignored, re
   for (let row = 0; row < rows; row++) {
     const label = targets[row]!;
     if (label === number(ignored, -100)) continue;
-    total += weightOf(label);
+    total += weightOf(inside(label, classes));
     const lane = logs.data.subarray(row * classes, (row + 1) * classes);
     const spread = lane.reduce((sum, x, each) => sum + x * weightOf(each), 0) / classes;
     losses[row] = -(1 - smoothing) * lane[label]! * weightOf(label) - smoothing * spread;
@@ -79,8 +81,14 @@ export const losses = {
     }),
   ),
   binary_cross_entropy_with_logits: functional<Loss>({
-    ...loss((x, target) => softplus(x) - x * target),
     params: ["input", "target", "weight", "size_average", "reduce", "reduction"],
+    run: ({ input, target, reduction }) => {
+      sameShape(array(target).shape, array(input).shape);
+      return reduced(
+        zip([array(input), array(target)], (x, due) => softplus(x) - x * due),
+        reduction,
+      );
+    },
   }),
   /** `input` holds logarithms; so does `target` with `log_target`. */
   kl_div: functional<

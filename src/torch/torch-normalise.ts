@@ -1,6 +1,7 @@
 /** Normalisations: of the last axes, of groups of channels, to a norm of 1. */
+import { TorchRefuses } from "./not-evaluated.js";
 import { mapLanes, reduceAxes, reshapeTo, scalarArray, type TorchArray, zip } from "./torch-array.js";
-import { type Args, array, axisGiven, number, numbers, type TorchValue } from "./torch-call.js";
+import { type Args, array, axisGiven, number, numbers, sameShape, type TorchValue } from "./torch-call.js";
 import { mean, norm, variance } from "./torch-lanes.js";
 import { functional } from "./torch-record.js";
 import type { TorchNumber, TorchShape, TorchTensor } from "./torch-values.js";
@@ -13,7 +14,9 @@ function normalised(
   const x = array(input);
   const inner = numbers(normalized_shape);
   const length = inner.reduce((product, dim) => product * dim, 1);
-  const lanes = mapLanes(reshapeTo(x, [-1, length]), 1, f);
+  for (const given of [weight, bias]) if (given !== undefined && given !== null) sameShape(array(given).shape, inner);
+  sameShape(x.shape.slice(-inner.length), inner);
+  const lanes = mapLanes(reshapeTo(x, [x.data.length / (length || 1), length]), 1, f);
   const scaled = zip([reshapeTo(lanes, x.shape), array(weight ?? 1)], (a, b) => a * b);
   return zip([scaled, array(bias ?? 0)], (a, b) => a + b);
 }
@@ -38,8 +41,11 @@ function rmsNorm(args: Args): TorchArray {
 function groupNorm({ input, num_groups: groups, weight, bias, eps }: Args): TorchArray {
   const x = array(input);
   const [batch, channels] = x.shape as [number, number];
-  const length = x.data.length / (batch * Number(groups));
-  const normal = mapLanes(reshapeTo(x, [-1, length]), 1, (lane) => {
+  if (channels % Number(groups) !== 0)
+    throw new TorchRefuses(`${channels} channels are no multiple of ${String(groups)} groups`);
+  const rows = batch * Number(groups);
+  const length = x.data.length / (rows || 1);
+  const normal = mapLanes(reshapeTo(x, [rows, length]), 1, (lane) => {
     const mean = lane.reduce((sum, value) => sum + value, 0) / length;
     const variance = lane.reduce((sum, value) => sum + (value - mean) ** 2, 0) / length;
     return lane.map((value) => (value - mean) / Math.sqrt(variance + number(eps, 1e-5)));
@@ -69,11 +75,11 @@ export const normalisations = {
       bias?: TorchTensor,
       eps?: TorchNumber,
     ) => TorchTensor
-  >({ params: ["input", "normalized_shape", "weight", "bias", "eps"], run: layerNorm }),
+  >({ params: ["input", "normalized_shape", "weight", "bias", "eps"], needs: ["normalized_shape"], run: layerNorm }),
   /** The last axes, which have the shape given, with a mean square of 1; then times the weight. */
   rms_norm: functional<
     (input: TorchTensor, normalized_shape: TorchShape, weight?: TorchTensor, eps?: TorchNumber) => TorchTensor
-  >({ params: ["input", "normalized_shape", "weight", "eps"], run: rmsNorm }),
+  >({ params: ["input", "normalized_shape", "weight", "eps"], needs: ["normalized_shape"], run: rmsNorm }),
   /** Each group of channels with mean 0 and variance 1; then a weight and a bias for each channel. */
   group_norm: functional<
     (
@@ -83,7 +89,7 @@ export const normalisations = {
       bias?: TorchTensor,
       eps?: TorchNumber,
     ) => TorchTensor
-  >({ params: ["input", "num_groups", "weight", "bias", "eps"], run: groupNorm }),
+  >({ params: ["input", "num_groups", "weight", "bias", "eps"], needs: ["num_groups"], run: groupNorm }),
   /** Each lane along an axis, divided by its norm. */
   normalize: functional<
     (input: TorchTensor, keywords?: { p?: TorchNumber; dim?: number; eps?: TorchNumber }) => TorchTensor

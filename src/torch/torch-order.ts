@@ -1,6 +1,6 @@
 /** Functions of torch that order elements, find the greatest and count. */
 import { mapLanes, reduceAxes, torchArray, type TorchArray, zip } from "./torch-array.js";
-import { type Args, array, axisGiven, number, numbers } from "./torch-call.js";
+import { type Args, array, axisGiven, number, numbers, ofSome } from "./torch-call.js";
 import { narrow } from "./torch-index.js";
 import { both, inTorch, overloaded, type TorchFunction } from "./torch-record.js";
 import type { TorchNumber, TorchPair, TorchTensor } from "./torch-values.js";
@@ -63,7 +63,10 @@ const placeOfLeast = (lane: Float64Array): number => {
 
 const placing = (place: (lane: Float64Array) => number): TorchFunction => ({
   params: ["input", "dim", "keepdim"],
-  run: ({ input, dim, keepdim }) => reduceAxes(array(input), numbers(dim), keepdim === true, place),
+  run: ({ input, dim, keepdim }) => {
+    ofSome(array(input), numbers(dim));
+    return reduceAxes(array(input), numbers(dim), keepdim === true, place);
+  },
 });
 
 /** `torch.max`: of everything, of two tensors, or along an axis with the places. */
@@ -72,6 +75,7 @@ const extremum = (place: (lane: Float64Array) => number, pair: (x: number, y: nu
   run: ({ input, dim, keepdim }) => {
     const x = array(input);
     if (typeof dim === "object" && dim !== null) return zip([x, array(dim)], pair);
+    ofSome(x, numbers(dim));
     const fold = (f: (lane: Float64Array) => number) => reduceAxes(x, numbers(dim), keepdim === true, f);
     const values = fold((lane) => lane[place(lane)]!);
     return dim === undefined ? values : [values, fold(place)];

@@ -16,6 +16,8 @@ export interface TorchFunction {
   readonly params: readonly string[];
   /** Takes all further positional arguments, as a list. */
   readonly rest?: string;
+  /** What PyTorch has no default for, besides the first parameter. */
+  readonly needs?: readonly string[];
   /**
    * The value in float64. `random` gives uniform numbers in [0, 1); `isTruth` tells whether a parameter is given truth
    * values, which are numbers here.

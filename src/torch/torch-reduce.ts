@@ -1,6 +1,6 @@
 /** Folds over axes, and what replaces a lane by another: sums, extrema, norms, softmax, cumulative sums. */
 import { reduceAxes, total } from "./torch-array.js";
-import { alongAxis, type Args, array, number, numbers, reduction } from "./torch-call.js";
+import { alongAxis, type Args, array, number, numbers, ofSome, reduction } from "./torch-call.js";
 import { largest, logSoftmax, logSumExp, mean, norm, smallest, softmax, variance } from "./torch-lanes.js";
 import { both, everywhere, type TorchFunction } from "./torch-record.js";
 import type { TorchAxis, TorchDType, TorchNumber, TorchTensor } from "./torch-values.js";
@@ -30,6 +30,18 @@ const cumulative = (fold: (sofar: number, x: number) => number): TorchFunction =
     return lane.map((x) => (sofar = sofar === undefined ? x : fold(sofar, x)));
   });
 
+/** A fold that has no value where there are no elements. */
+function extreme(fold: (lane: Float64Array) => number): TorchFunction {
+  const folded = reduction(fold, { truth: ["input"] });
+  return {
+    ...folded,
+    run: (args, ...rest) => {
+      ofSome(array(args.input), numbers(args.dim));
+      return folded.run(args, ...rest);
+    },
+  };
+}
+
 const spread = (f: (variance: number) => number): TorchFunction => ({
   params: ["input", "dim", "correction", "keepdim", "unbiased"],
   run: ({ input, dim, correction, keepdim, unbiased }: Args) => {
@@ -44,9 +56,9 @@ export const reductions = {
   /** The mean over all axes, unless some are named. */
   mean: both<Reduce>(reduction(mean)),
   /** The greatest element; NaN where there is one. */
-  amax: both<Reduce>(reduction(largest, { truth: ["input"] })),
+  amax: both<Reduce>(extreme(largest)),
   /** The least element; NaN where there is one. */
-  amin: both<Reduce>(reduction(smallest, { truth: ["input"] })),
+  amin: both<Reduce>(extreme(smallest)),
   prod: both<ReduceOne>(reduction((lane) => lane.reduce((product, x) => product * x, 1))),
   all: both<Quantify>(reduction((lane) => Number(lane.every((x) => x !== 0)), { truth: "always" })),
   any: both<Quantify>(reduction((lane) => Number(lane.some((x) => x !== 0)), { truth: "always" })),
@@ -60,7 +72,7 @@ export const reductions = {
   var: both<Spread>(spread((x) => x)),
   /** `log Σ exp(x)`, computed so that nothing overflows. */
   logsumexp: both<(input: TorchTensor, dim: TorchAxis, keepdim?: boolean | KeepDim) => TorchTensor>(
-    reduction(logSumExp),
+    reduction(logSumExp, { needs: ["dim"] }),
   ),
   softmax: everywhere<Softmax, (input: TorchTensor, keywords: { dim: number; dtype?: TorchDType }) => TorchTensor>(
     alongAxis(softmax),

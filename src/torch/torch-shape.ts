@@ -1,6 +1,7 @@
 /** Functions of torch that move, repeat and join elements, or give a tensor another shape. */
 import { sizeOf, stridedIndex } from "../numerics/array.js";
 import { expandTo, mapLanes, pick, reorder, reshapeTo, torchArray, type TorchArray, transpose } from "./torch-array.js";
+import { TorchRefuses } from "./not-evaluated.js";
 import { type Args, array, arrays, axisGiven, newAxis, number, numbers } from "./torch-call.js";
 import { both, inTorch, method, type TorchFunction } from "./torch-record.js";
 import type { TorchAxis, TorchNumber, TorchScalar, TorchShape, TorchTensor } from "./torch-values.js";
@@ -45,6 +46,8 @@ function cat(xs: readonly TorchArray[], axis: number): TorchArray {
 /** Moves elements by `shifts` along `dims`, or along all elements if no axis is named. */
 function roll({ input, shifts, dims }: Args): TorchArray {
   const x = array(input);
+  if (numbers(shifts).length !== Math.max(numbers(dims).length, 1))
+    throw new TorchRefuses("there is not one shift for each axis");
   const turn = (lane: Float64Array, shift: number) =>
     lane.map((_, i) => lane[(((i - shift) % lane.length) + lane.length) % lane.length]!);
   const axes = numbers(dims);
@@ -66,6 +69,8 @@ function expanded({ input, size }: Args): TorchArray {
 function repeated({ input, repeats }: Args): TorchArray {
   const times = numbers(repeats);
   const x = array(input);
+  if (times.length < x.shape.length)
+    throw new TorchRefuses(`${times.length} numbers are too few for [${x.shape.join(", ")}]`);
   const lead = Array.from({ length: times.length - x.shape.length }, () => 1);
   const whole = reshapeTo(x, [...lead, ...x.shape]);
   return times.reduce(
@@ -81,7 +86,7 @@ function repeated({ input, repeats }: Args): TorchArray {
 function flatten({ input, start_dim: start, end_dim: end }: Args): TorchArray {
   const x = array(input);
   const [first, last] = [axisGiven(start, 0, x), axisGiven(end, -1, x)];
-  return reshapeTo(x, [...x.shape.slice(0, first), -1, ...x.shape.slice(last + 1)]);
+  return reshapeTo(x, [...x.shape.slice(0, first), sizeOf(x.shape.slice(first, last + 1)), ...x.shape.slice(last + 1)]);
 }
 
 function squeezed({ input, dim }: Args): TorchArray {
@@ -104,6 +109,7 @@ const reshaped: TorchFunction = {
 export const shapes = {
   transpose: both<(input: TorchTensor, dim0: number, dim1: number) => TorchTensor>({
     params: ["input", "dim0", "dim1"],
+    needs: ["dim0", "dim1"],
     run: ({ input, dim0, dim1 }) => transpose(array(input), Number(dim0), Number(dim1)),
     ...VIEW,
   }),
@@ -116,6 +122,7 @@ export const shapes = {
   permute: method<(...dims: readonly number[]) => TorchTensor>({
     params: ["input"],
     rest: "dims",
+    needs: ["dims"],
     run: ({ input, dims }) => reorder(array(input), numbers(dims)),
     ...VIEW,
   }),
@@ -130,6 +137,7 @@ export const shapes = {
   }),
   unsqueeze: both<(input: TorchTensor, dim: number) => TorchTensor>({
     params: ["input", "dim"],
+    needs: ["dim"],
     run: ({ input, dim }) => {
       const x = array(input);
       return torchArray(x.shape.toSpliced(newAxis(Number(dim), x), 0, 1), x.data);
@@ -154,6 +162,7 @@ export const shapes = {
   /** The size of an axis: a Python number. */
   size: method<(dim: number) => TorchScalar>({
     params: ["input", "dim"],
+    needs: ["dim"],
     run: ({ input, dim }) => array(input).shape.at(Number(dim))!,
     number: true,
   }),
@@ -185,11 +194,13 @@ export const shapes = {
   repeat: method<(...repeats: readonly TorchNumber[]) => TorchTensor>({
     params: ["input"],
     rest: "repeats",
+    needs: ["repeats"],
     run: repeated,
     ...MOVE,
   }),
   flip: both<(input: TorchTensor, dims: readonly number[]) => TorchTensor>({
     params: ["input", "dims"],
+    needs: ["dims"],
     run: ({ input, dims }) =>
       numbers(dims).reduce((x, axis) => mapLanes(x, axis, (lane) => lane.toReversed()), array(input)),
     ...MOVE,
@@ -197,6 +208,7 @@ export const shapes = {
   /** Moves elements along axes, those that leave at the end back to the start; along all elements if no axis is named. */
   roll: both<(input: TorchTensor, shifts: TorchNumber | readonly TorchNumber[], dims?: TorchAxis) => TorchTensor>({
     params: ["input", "shifts", "dims"],
+    needs: ["shifts"],
     run: roll,
     ...MOVE,
   }),

@@ -18,6 +18,7 @@ import {
   type TorchCall,
   type TorchNode,
 } from "../../../src/torch/torch-node.js";
+import type { TorchArray } from "../../../src/torch/torch-array.js";
 import type { Place } from "../../../src/torch/torch-record.js";
 import type { Torch } from "../../../src/torch/torch-types.js";
 import { dtypeTable } from "../../../src/types/dtype.js";
@@ -182,14 +183,73 @@ const truthTrialsOf = (name: string): readonly Trial[] =>
     SEEDS.map((seed) => ({ id: `${name} ${i} of truth values ${seed}`, call, tensors: truths(drawn(seed)) })),
   );
 
+/** The same with an axis of no elements: the first one of each, or the last. */
+function emptied(tensors: Tensors, which: "first" | "last"): Tensors {
+  const empty = ([name, tensor]: [string, TensorData]): [string, TensorData] => {
+    if (which === "first" && name === "v") return [name, tensor];
+    const shape = tensor.shape.with(which === "first" ? 0 : -1, 0);
+    return [name, { ...tensor, shape, data: tensor.data.slice(0, 0) }];
+  };
+  return Object.fromEntries(Object.entries(tensors).map(empty)) as never;
+}
+
+/** Calls on tensors without elements, which verification draws too. */
+const emptyTrialsOf = (name: string): readonly Trial[] =>
+  callsOf(name).flatMap((call, i) =>
+    (["first", "last"] as const).map((which) => ({
+      id: `${name} ${i} where the ${which} axis is empty`,
+      call,
+      tensors: emptied(drawn(1), which),
+    })),
+  );
+
+/** Calls that leave something out, by position or by name. */
+const shorterTrialsOf = (name: string): readonly Trial[] =>
+  callsOf(name).flatMap((call, i) => {
+    const tensors = drawn(1);
+    const byPosition = call.args.map((_, count) => ({ ...call, args: call.args.slice(0, count) })).slice(1);
+    const byName = Object.keys(call.keywords).map((left) => {
+      const { [left]: _, ...keywords } = call.keywords;
+      return { ...call, keywords };
+    });
+    return [...byPosition, ...byName].map((shorter, j) => ({
+      id: `${name} ${i} shorter ${j}`,
+      call: shorter,
+      tensors,
+    }));
+  });
+
 const numberOf = (text: string): number =>
   text.endsWith("inf") ? Number(text.replace("inf", "Infinity")) : Number(text);
 
+function expectSame(
+  found: TorchArray,
+  { shape, data }: Answer["results"][number],
+  { id, compares }: { readonly id: string; readonly compares: boolean },
+): void {
+  expect(found.shape, id).toEqual(shape);
+  if (!compares) return;
+  data.forEach((text, i) => {
+    const [is, due] = [found.data[i]!, numberOf(text)];
+    if (!Object.is(is, due)) expect(Math.abs(is - due), id).toBeLessThanOrEqual(1e-13 + 1e-12 * Math.abs(due));
+  });
+}
+
+/** Whether a function gives a list, also of one tensor. */
+const isList = (name: string): boolean => ["chunk", "split"].includes(name);
+
 describe("records of torch functions", { timeout: 120_000 }, () => {
   const names = Object.keys(torchFunctions);
+  // The size of an axis is a number, and all sizes are no tensor.
+  const drawless = names.filter((name) => !torchFunctions[name]!.draws && name !== "size");
   let answers: Readonly<Record<string, Answer>>;
   beforeAll(async () => {
-    const trials = names.flatMap((name) => [...trialsOf(name, torchFunctions[name]!), ...truthTrialsOf(name)]);
+    const trials = names.flatMap((name) => [
+      ...trialsOf(name, torchFunctions[name]!),
+      ...truthTrialsOf(name),
+      ...emptyTrialsOf(name),
+      ...shorterTrialsOf(name),
+    ]);
     const lines = trials.map(({ id, call, tensors }) => {
       // A tensor of none is made on the device that Python names.
       const made = recordOf(call)?.makes ? { ...call, keywords: { ...call.keywords, device: "cpu" } } : call;
@@ -210,14 +270,28 @@ describe("records of torch functions", { timeout: 120_000 }, () => {
       );
       if (record.draws) expect(() => evaluateReference(nodes, tensors), id).toThrow("draws random numbers");
       const found = evaluateReference(nodes, tensors, { random: uniform(3) });
-      results.forEach(({ shape, data }, at) => {
-        expect(found[at]!.shape, id).toEqual(shape);
-        if (record.draws || record.unset) return;
-        data.forEach((text, i) => {
-          const [is, due] = [found[at]!.data[i]!, numberOf(text)];
-          if (!Object.is(is, due)) expect(Math.abs(is - due), id).toBeLessThanOrEqual(1e-13 + 1e-12 * Math.abs(due));
-        });
-      });
+      const compares = !record.draws && !record.unset;
+      results.forEach((due, at) => expectSame(found[at]!, due, { id, compares }));
+    }
+  });
+
+  test.each(drawless)("%s: arguments that are left out, and tensors without elements", (name) => {
+    for (const { id, call, tensors } of [...emptyTrialsOf(name), ...shorterTrialsOf(name)]) {
+      const { error, results } = answers[id]!;
+      if (error !== undefined) {
+        expect(() => evaluateReference([call], tensors), `${id}: PyTorch says ${error}`).toThrow();
+        continue;
+      }
+      // Another function of the same name, which the evaluator does not have.
+      if (call.args.length === 1 && ["to", "where"].includes(name)) {
+        expect(() => evaluateReference([call], tensors), id).toThrow();
+        continue;
+      }
+      const nodes = results.map((_, index): TorchNode =>
+        results.length > 1 || isList(name) ? { kind: "item", of: call, index } : call,
+      );
+      const found = evaluateReference(nodes, tensors);
+      results.forEach((due, at) => expectSame(found[at]!, due, { id, compares: !torchFunctions[name]!.unset }));
     }
   });
 

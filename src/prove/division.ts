@@ -33,31 +33,31 @@ export function divide(known: Knowledge, dividend: Polynomial, divisor: Polynomi
   const [quotientKey, remainderKey] = [keyOf.quotient(dividend, divisor), keyOf.remainder(dividend, divisor)];
   const same = known.named.get(quotientKey);
   if (same) return { quotient: same, remainder: known.named.get(remainderKey)! };
-  if (!areNatural(known, dividend, divisor)) {
-    const isPositive = isAtLeastZero(known, subtract(divisor, ONE), "products");
+  const isPositive = isPositiveDivisor(known, divisor);
+  if (!isPositive || !isNaturalDividend(known, dividend))
     return (
       (isPositive && divideAnySign(known, dividend, divisor, floors)) ||
       divideUnsure(known, dividend, divisor, floors, isPositive)
     );
-  }
   const result = simplified(known, dividend, divisor) ?? named(known, dividend, divisor);
   known.named.set(quotientKey, result.quotient);
   known.named.set(remainderKey, result.remainder);
   return result;
 }
 
-/** Whether a dividend is certainly not negative and a divisor positive, which is known from then on. */
-export function areNatural(known: Knowledge, dividend: Polynomial, divisor: Polynomial): boolean {
-  const natural = [subtract(divisor, ONE), dividend];
-  if (!natural.every((p) => isAtLeastZero(known, p, "products"))) return false;
-  natural.forEach((p) => learn(known, p));
-  return true;
-}
+/** Whether a quotient and a remainder lie where those of natural numbers do. */
+export const areNatural = (known: Knowledge, dividend: Polynomial, divisor: Polynomial): boolean =>
+  isPositiveDivisor(known, divisor) && isNaturalDividend(known, dividend);
 
-/** What was hard to find out is a condition from now on. */
-function learn(known: Knowledge, p: Polynomial): void {
+const isPositiveDivisor = (known: Knowledge, divisor: Polynomial): boolean => learns(known, subtract(divisor, ONE));
+const isNaturalDividend = (known: Knowledge, dividend: Polynomial): boolean => learns(known, dividend);
+
+/** Whether something is certainly not negative: what was hard to find out is a condition from now on. */
+function learns(known: Knowledge, p: Polynomial): boolean {
+  if (!isAtLeastZero(known, p, "products")) return false;
   const least = known.least(p);
   if (least === undefined || least < 0) known.add(atLeastZero(p));
+  return true;
 }
 
 /** An exact quotient, whatever the dividend's sign; one that floors also leaves out a rest below the divisor. */

@@ -27,7 +27,7 @@ const reach = () => sum(limit(), number(INT32_REACH - END));
 
 export class Int32 {
   /** Apart from that of other properties, which do not suffer from numbers that nothing bounds. */
-  readonly #budget = new Budget(24_000, 5_000);
+  readonly #budget = new Budget(32_000, 5_000);
   readonly #contexts: Contexts;
 
   constructor(model: Model) {

@@ -23,6 +23,7 @@ import { languagePage } from "./language.js";
 import { launchTable } from "./launch-table.js";
 import { tuningTable } from "./tuning-table.js";
 import { proofTable } from "./proof-table.js";
+import { proofTimes } from "./proof-times.js";
 import { siteTable } from "./site-table.js";
 import { speedTable } from "./speed-table.js";
 import { tolerancesModule } from "./tolerances.js";
@@ -160,7 +161,7 @@ export async function render(document: string): Promise<string> {
 
 async function filled(document: string): Promise<string> {
   const own: Readonly<Record<string, () => MarkedParts | Promise<MarkedParts>>> = {
-    "docs/proofs.md": async () => ({ proofs: await proofTable() }),
+    "docs/proofs.md": async () => ({ proofs: await proofTable(), times: proofTimes() }),
     [AGENTS_PAGE]: agentsParts,
     "docs/install.md": installParts,
   };

@@ -343,7 +343,7 @@ def attention_delta(pair, small):
 
         def written(o=o, d_out=d_out, heads=heads, rows=rows, dim=dim):
             delta = torch.empty((heads, rows), device=DEVICE)
-            pair.kernel[(triton.cdiv(rows, 128), heads)](o, d_out, delta, rows, HEAD_DIM=dim, BLOCK_M=128)
+            pair.kernel[(triton.cdiv(rows, 32), heads)](o, d_out, delta, rows, HEAD_DIM=dim, BLOCK_M=32)
             return delta
 
         yield pair.case((heads, rows, dim), (o, d_out), written, ((o.double() * d_out.double()).sum(-1),))

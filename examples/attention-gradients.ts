@@ -96,7 +96,7 @@ const attentionDelta = kernel(
     doc: "delta = (o * do).sum(-1), in float32.",
     params: { o: heads, dOut: heads, delta: newRows, HEAD_DIM: constexpr(), BLOCK_M: constexpr() },
     grid: ({ H, S, BLOCK_M }) => [tl.cdiv(S, BLOCK_M), H],
-    config: { BLOCK_M: 128 },
+    config: { BLOCK_M: 32 },
     reference: ({ o, dOut }) => o.float().mul(dOut.float()).sum(-1),
     shapes: [{ H: 32, S: 1024, HEAD_DIM: 64 }],
   },

@@ -23,13 +23,16 @@ export const crossEntropyWithGradient = kernel(
       // Programs that share a multiprocessor.
       RESIDENT: constexpr(),
     },
-    grid: ({ M, RESIDENT, device }) => [tl.minimum(M, device.multiProcessorCount.mul(RESIDENT))],
+    // No program has a row more than the others if that can be, so that none runs alone at the end.
+    grid: ({ M, RESIDENT, device }) => [
+      tl.cdiv(M, tl.maximum(tl.cdiv(M, device.multiProcessorCount.mul(RESIDENT)), 1)),
+    ],
     autotune: {
       key: ["N"],
       configs: [
         { KEPT: 32768, LANES: 512, ROUNDS: 4, RESIDENT: 1, numWarps: 16 },
         { KEPT: 32768, LANES: 1024, ROUNDS: 1, RESIDENT: 1, numWarps: 32 },
-        { KEPT: 16384, LANES: 1024, ROUNDS: 1, RESIDENT: 1, numWarps: 32 },
+        { KEPT: 16384, LANES: 1024, ROUNDS: 2, RESIDENT: 1, numWarps: 32 },
         { KEPT: 32768, LANES: 512, ROUNDS: 2, RESIDENT: 2, numWarps: 16 },
       ],
     },
@@ -49,7 +52,7 @@ export const crossEntropyWithGradient = kernel(
     const step = ROUNDS.mul(LANES).mul(WIDTH);
     for (const m of tl.range(tl.programId(0), M, tl.numPrograms(0))) {
       const row = tl.inBounds(m);
-      const kept = tl.load(logits.at(row, tl.arange(0, KEPT)), { other: -Infinity });
+      const kept = tl.load(logits.at(row, tl.arange(0, KEPT)), { other: -Infinity, evictionPolicy: "evict_first" });
       const first = tl.reshape(kept.to(tl.float32), [KEPT.floorDiv(LANES.mul(WIDTH)), LANES, WIDTH]).mul(LOG2_E);
       // Each lane has a maximum and a sum of its own, so that no lane waits for another inside the loop.
       const best = tl.mut(tl.max(tl.max(first, 2), 0));
@@ -57,8 +60,11 @@ export const crossEntropyWithGradient = kernel(
       const firstShift = tl.where(best.value.eq(-Infinity), 0, best.value);
       const total = tl.mut(tl.sum(tl.sum(tl.exp2(first.sub(tl.expandDims(firstShift, [0, 2]))), 2), 0));
       for (const start of tl.range(KEPT, N, step)) {
-        const loaded = tl.load(logits.at(row, start.add(tl.arange(0, step))), { other: -Infinity }).to(tl.float32);
-        const values = tl.reshape(loaded, [ROUNDS, LANES, WIDTH]).mul(LOG2_E);
+        const loaded = tl.load(logits.at(row, start.add(tl.arange(0, step))), {
+          other: -Infinity,
+          evictionPolicy: "evict_last",
+        });
+        const values = tl.reshape(loaded.to(tl.float32), [ROUNDS, LANES, WIDTH]).mul(LOG2_E);
         const newBest = tl.maximum(best.value, tl.max(tl.max(values, 2), 0));
         const shift = tl.where(newBest.eq(-Infinity), 0, newBest);
         const powers = tl.exp2(values.sub(tl.expandDims(shift, [0, 2])));
@@ -68,12 +74,13 @@ export const crossEntropyWithGradient = kernel(
       const top = tl.max(best.value, 0);
       const shift = tl.where(top.eq(-Infinity), 0, top);
       const sum = tl.sum(total.value.mul(tl.exp2(best.value.sub(shift))), 0);
-      const logSum = shift.add(tl.log2(sum)).mul(LN_2);
+      const log2Sum = shift.add(tl.log2(sum));
+      const logSum = log2Sum.mul(LN_2);
       const label = tl.load(labels.at(row)).to(tl.int32);
       tl.store(loss.at(row), logSum.sub(tl.load(logits.at(row, label)).to(tl.float32)).mul(scale));
 
       const firstCols = tl.arange(0, KEPT);
-      const p0 = tl.exp2(kept.to(tl.float32).sub(logSum).mul(LOG2_E));
+      const p0 = tl.exp2(kept.to(tl.float32).mul(LOG2_E).sub(log2Sum));
       tl.store(dlogits.at(row, firstCols), tl.where(firstCols.eq(label), p0.sub(1), p0).mul(scale).to(T), {
         evictionPolicy: "evict_first",
       });
@@ -82,7 +89,7 @@ export const crossEntropyWithGradient = kernel(
       for (const i of tl.range(steps)) {
         const cols = KEPT.add(steps.sub(1).sub(i).mul(step)).add(tl.arange(0, step));
         const logit = tl.load(logits.at(row, cols), { evictionPolicy: "evict_first" }).to(tl.float32);
-        const p = tl.exp2(logit.sub(logSum).mul(LOG2_E));
+        const p = tl.exp2(logit.mul(LOG2_E).sub(log2Sum));
         tl.store(dlogits.at(row, cols), tl.where(cols.eq(label), p.sub(1), p).mul(scale).to(T), {
           evictionPolicy: "evict_first",
         });

@@ -439,7 +439,7 @@ def attention_delta(
         o.dtype,
         H,
         HEAD_DIM=HEAD_DIM,
-        BLOCK_M=128,
+        BLOCK_M=32,
     )
     return delta
 

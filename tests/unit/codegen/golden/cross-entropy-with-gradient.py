@@ -41,7 +41,7 @@ def _first_config(_call, quantiles):
             {"KEPT": 32768, "LANES": 1024, "ROUNDS": 1, "RESIDENT": 1}, num_warps=32
         ),
         triton.Config(
-            {"KEPT": 16384, "LANES": 1024, "ROUNDS": 1, "RESIDENT": 1}, num_warps=32
+            {"KEPT": 16384, "LANES": 1024, "ROUNDS": 2, "RESIDENT": 1}, num_warps=32
         ),
         triton.Config(
             {"KEPT": 32768, "LANES": 512, "ROUNDS": 2, "RESIDENT": 2}, num_warps=16
@@ -78,6 +78,7 @@ def cross_entropy_with_gradient_kernel(
             logits_base + offsets.to(tl.int64) * stride_logits_n,
             mask=offsets < N,
             other=float("-inf"),
+            eviction_policy="evict_first",
         )
         first = (
             tl.reshape(kept.to(tl.float32), [KEPT // (LANES * 8), LANES, 8])
@@ -97,8 +98,12 @@ def cross_entropy_with_gradient_kernel(
                 logits_base + offsets_1.to(tl.int64) * stride_logits_n,
                 mask=offsets_1 < N,
                 other=float("-inf"),
-            ).to(tl.float32)
-            values = tl.reshape(loaded, [ROUNDS, LANES, 8]) * 1.4426950408889634
+                eviction_policy="evict_last",
+            )
+            values = (
+                tl.reshape(loaded.to(tl.float32), [ROUNDS, LANES, 8])
+                * 1.4426950408889634
+            )
             new_best = tl.maximum(best, tl.max(tl.max(values, axis=2), axis=0))
             shift = tl.where(new_best == float("-inf"), 0.0, new_best)
             powers = tl.exp2(values - shift[None, :, None])
@@ -109,7 +114,8 @@ def cross_entropy_with_gradient_kernel(
         top = tl.max(best, axis=0)
         shift = tl.where(top == float("-inf"), 0.0, top)
         sum_ = tl.sum(total * tl.exp2(best - shift), axis=0)
-        log_sum = (shift + tl.log2(sum_)) * 0.6931471805599453
+        log2_sum = shift + tl.log2(sum_)
+        log_sum = log2_sum * 0.6931471805599453
         label = tl.load(labels_ptr + m * stride_labels_m).to(tl.int32)
         tl.store(
             loss_ptr + m * stride_loss_m,
@@ -125,7 +131,7 @@ def cross_entropy_with_gradient_kernel(
         )
 
         first_cols = tl.arange(0, KEPT)
-        p0 = tl.exp2((kept.to(tl.float32) - log_sum) * 1.4426950408889634)
+        p0 = tl.exp2(kept.to(tl.float32) * 1.4426950408889634 - log2_sum)
         dlogits_base = dlogits_ptr + tl.cast(m, tl.int64) * stride_dlogits_m
         tl.store(
             dlogits_base + first_cols.to(tl.int64) * stride_dlogits_n,
@@ -147,7 +153,7 @@ def cross_entropy_with_gradient_kernel(
                 other=0.0,
                 eviction_policy="evict_first",
             ).to(tl.float32)
-            p = tl.exp2((logit - log_sum) * 1.4426950408889634)
+            p = tl.exp2(logit * 1.4426950408889634 - log2_sum)
             tl.store(
                 dlogits_base + cols.to(tl.int64) * stride_dlogits_n,
                 (tl.where(cols == label, p - 1.0, p) * scale).to(
@@ -268,7 +274,11 @@ def cross_entropy_with_gradient(
         _check_bfloat16("cross_entropy_with_gradient", logits.dtype)
 
     def grid(meta):
-        return (min(M, multi_processor_count * meta["RESIDENT"]),)
+        return (
+            triton.cdiv(
+                M, max(triton.cdiv(M, multi_processor_count * meta["RESIDENT"]), 1)
+            ),
+        )
 
     _launch(
         cross_entropy_with_gradient_kernel,

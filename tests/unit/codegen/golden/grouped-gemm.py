@@ -76,8 +76,10 @@ def grouped_gemm_kernel(
             # K's tail is masked and holds 0.
             rk = tl.arange(0, BLOCK_K)
             a_ptrs = a_ptr + (am[:, None] * stride_a_total + rk[None, :] * stride_ak)
-            b_ptrs = b_ptr + (
-                g * stride_b_groups + rk[:, None] * stride_bk + bn[None, :] * stride_bn
+            b_ptrs = (
+                b_ptr
+                + g * stride_b_groups
+                + (rk[:, None] * stride_bk + bn[None, :] * stride_bn)
             )
             for k in range(0, K, BLOCK_K):
                 x = tl.load(a_ptrs, mask=rk[None, :] < K - k, other=0.0)

@@ -89,28 +89,34 @@ def softmax_long_kernel(
         best = tl.max(tl.max(first, axis=2), axis=0)
         # A lane that has seen nothing but -∞ has a sum of 0; -∞ less -∞ would be NaN.
         first_shift = tl.where(best == float("-inf"), 0.0, best)
-        total = tl.sum(
-            tl.sum(tl.exp(first - first_shift[None, :, None]), axis=2), axis=0
+        # `tl.exp` is several instructions: with it the loop would not be unrolled, with
+        # its loads ahead.
+        first_powers = tl.exp2(
+            (first - first_shift[None, :, None]) * 1.4426950408889634
         )
+        total = tl.sum(tl.sum(first_powers, axis=2), axis=0)
         for start in range(KEPT, N, step):
             offsets_1 = start + tl.arange(0, step)
             loaded = tl.load(
-                x_base + offsets_1 * stride_xn, mask=offsets_1 < N, other=float("-inf")
+                x_base + offsets_1 * stride_xn,
+                mask=offsets_1 < N,
+                other=float("-inf"),
+                eviction_policy="evict_last",
             )
             values = tl.reshape(loaded, [ROUNDS, LANES, 4]).to(tl.float32)
             new_best = tl.maximum(best, tl.max(tl.max(values, axis=2), axis=0))
             shift = tl.where(new_best == float("-inf"), 0.0, new_best)
-            powers = tl.exp(values - shift[None, :, None])
-            total = total * tl.exp(best - shift) + tl.sum(
-                tl.sum(powers, axis=2), axis=0
-            )
+            powers = tl.exp2((values - shift[None, :, None]) * 1.4426950408889634)
+            rescale = tl.exp2((best - shift) * 1.4426950408889634)
+            total = total * rescale + tl.sum(tl.sum(powers, axis=2), axis=0)
             best = new_best
         top = tl.max(best, axis=0)
-        sum_ = tl.sum(total * tl.exp(best - top), axis=0)
+        sum_ = tl.sum(total * tl.exp2((best - top) * 1.4426950408889634), axis=0)
+        kept_powers = tl.exp2((kept.to(tl.float32) - top) * 1.4426950408889634)
         y_base = y_ptr + m * stride_ym
         tl.store(
             y_base + offsets * stride_yn,
-            (tl.exp(kept.to(tl.float32) - top) / sum_).to(y_ptr.dtype.element_ty),
+            (kept_powers / sum_).to(y_ptr.dtype.element_ty),
             mask=offsets < N,
             eviction_policy="evict_first",
         )
@@ -126,9 +132,10 @@ def softmax_long_kernel(
                 other=0.0,
                 eviction_policy="evict_first",
             ).to(tl.float32)
+            powers = tl.exp2((values - top) * 1.4426950408889634)
             tl.store(
                 y_base + cols * stride_yn,
-                (tl.exp(values - top) / sum_).to(y_ptr.dtype.element_ty),
+                (powers / sum_).to(y_ptr.dtype.element_ty),
                 mask=mask,
                 eviction_policy="evict_first",
             )
@@ -186,7 +193,11 @@ def softmax_long(x: torch.Tensor, *, out: torch.Tensor | None = None) -> torch.T
         _check_bfloat16("softmax_long", x.dtype)
 
     def grid(meta):
-        return (min(M, multi_processor_count * meta["RESIDENT"]),)
+        return (
+            triton.cdiv(
+                M, max(triton.cdiv(M, multi_processor_count * meta["RESIDENT"]), 1)
+            ),
+        )
 
     _launch(
         softmax_long_kernel,

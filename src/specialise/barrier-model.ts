@@ -278,7 +278,13 @@ function actionsOf(pipeline: Pipeline, scenario: Scenario, consumer: number | un
     else if (step.kind === "turns") for (let i = 0; i < turns[tile]!; i++) run(step.body, tile, i);
     else if (step.kind === "epilogue") for (let i = 0; i < pieces; i++, piece++) run(step.piece, tile, i);
     else if (step.kind === "advance") count++;
-    else if (step.kind === "wait") {
+    else if (step.kind === "await turn") {
+      // The first consumer begins.
+      const parity = consumer === 0 ? 1 - (count % 2) : count % 2;
+      if (consumers > 1) actions.push({ kind: "wait", barrier: `turnGiven ${consumer}`, parity });
+    } else if (step.kind === "give turn") {
+      if (consumers > 1) actions.push({ kind: "release", barrier: `turnGiven ${(consumer! + 1) % consumers}` });
+    } else if (step.kind === "wait") {
       const parity = isOwn(step.barrier) ? 0 : Math.floor(count / stages) % 2;
       for (const place of placesOf(step.barrier))
         actions.push({ kind: "wait", barrier: `${step.barrier} ${place}`, parity: step.before ? 1 - parity : parity });

@@ -8,11 +8,15 @@
  */
 export type BarrierName = "filled" | "emptied" | AttentionBarrier;
 
-export type AttentionBarrier = "queriesFilled" | "keysFilled" | "keysEmptied" | "valuesFilled" | "valuesEmptied";
+export type AttentionBarrier =
+  "queriesFilled" | "keysFilled" | "keysEmptied" | "valuesFilled" | "valuesEmptied" | "turnGiven";
 
 export type Step =
   /** Waits until the turn's barrier has the turn's parity; `before`, until it had the other one. */
   | { readonly kind: "wait"; readonly barrier: BarrierName; readonly before?: boolean }
+  /** Of several consumers, which take turns at the tensor cores: waits until it is this one's, or gives it to the next. */
+  | { readonly kind: "await turn" }
+  | { readonly kind: "give turn" }
   /** Announces the bytes of the copies that follow to their barrier, which is an arrival. */
   | { readonly kind: "expect"; readonly barrier: BarrierName }
   /** Starts the copy of an operand's block into the turn's buffer; its bytes arrive at the barrier. */
@@ -126,6 +130,8 @@ export const VALUES = 2;
  * for the first turn, which has no weights from before.
  *
  * Values are emptied after keys, and the producer waits for theirs first, so its wait for a slot of keys is always short.
+ *
+ * Several consumers take turns: while one makes weights, the products of another run.
  */
 export const attentionPipeline: Pipeline = {
   barriers: {
@@ -134,6 +140,7 @@ export const attentionPipeline: Pipeline = {
     keysEmptied: { arrivals: "consumers", per: "slot" },
     valuesFilled: { arrivals: "one", per: "slot" },
     valuesEmptied: { arrivals: "consumers", per: "slot" },
+    turnGiven: { arrivals: "one", per: "consumer" },
   },
   blank: { operand: VALUES, barrier: "valuesFilled" },
   producer: [
@@ -159,9 +166,11 @@ export const attentionPipeline: Pipeline = {
       kind: "turns",
       body: [
         { kind: "wait", barrier: "keysFilled" },
+        { kind: "await turn" },
         { kind: "multiply", operands: [KEYS] },
         { kind: "wait", barrier: "valuesFilled" },
         { kind: "multiply", operands: [VALUES] },
+        { kind: "give turn" },
         { kind: "settle", running: 1 },
         { kind: "release", barrier: "keysEmptied", ago: 0, when: "always" },
         { kind: "compute", what: "weights" },

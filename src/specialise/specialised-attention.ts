@@ -19,7 +19,9 @@ import type { BlockAccess } from "./block-access.js";
 import { checkLanguage } from "./gluon-language.js";
 import { checkDTypes, checkLaunch, loopOf } from "./suited-launch.js";
 import { neededBy, takenBy } from "./needed.js";
+import { longestLast } from "./longest-rows.js";
 import { checkRows } from "./rows.js";
+import { type Scaled, scaledScores } from "./scaled-scores.js";
 import { storedValue } from "./tensor-blocks.js";
 import { unsuited } from "./unsuited.js";
 
@@ -43,6 +45,10 @@ export interface SpecialisedAttention {
   readonly masks: ReadonlyMap<Statement, Masks>;
   /** The side of each tile of one column. */
   readonly sides: ReadonlyMap<Value, Side>;
+  /** Scores times a number above 0. */
+  readonly scaled: ReadonlyMap<Value, Scaled>;
+  /** The axis of the grid whose last programs have most keys, if one has. */
+  readonly longestLast: number | undefined;
 }
 
 /** @throws Unsuited */
@@ -91,6 +97,8 @@ export function specialisedAttention(ir: KernelIR, lowered: KernelIR): Specialis
     carried: new Set(carried),
     masks,
     sides: columnSides(consumed, dims),
+    scaled: scaledScores(form, made),
+    longestLast: longestLast(form, [...masks.values()], body),
   };
 }
 

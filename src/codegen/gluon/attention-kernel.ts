@@ -33,6 +33,7 @@ export class AttentionEmitter extends GluonEmitter<AttentionNames> {
         keysEmptied: `${ks}_emptied`,
         valuesFilled: `${vs}_filled`,
         valuesEmptied: `${vs}_emptied`,
+        turnGiven: "turn_given",
       }),
       stages: this.takeName("STAGES"),
       consumers: this.takeName("CONSUMERS"),
@@ -53,9 +54,10 @@ export class AttentionEmitter extends GluonEmitter<AttentionNames> {
   }
 
   configs(): readonly GluonConfig[] {
+    const { shared } = this;
     return this.specialised.configs.map(({ config, consumers, stages }) => ({
       config,
-      constants: { CONSUMERS: consumers, STAGES: stages },
+      constants: { [shared.consumers.id]: consumers, [shared.stages.id]: stages },
     }));
   }
 
@@ -114,7 +116,7 @@ export class AttentionEmitter extends GluonEmitter<AttentionNames> {
     const { form } = this.specialised;
     const [rows, columns, inner, width] = form.shape;
     const [{ keys, values }] = form.loops as readonly [(typeof form.loops)[number]];
-    const part = py.binary(dim(rows), "//", constant("CONSUMERS"));
+    const part = py.binary(dim(rows), "//", constant(this.shared.consumers));
     const swap = (block: readonly Expression[], isSwapped: boolean) => (isSwapped ? block.toReversed() : block);
     const given = [
       [part, dim(inner)],

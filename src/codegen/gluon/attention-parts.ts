@@ -8,19 +8,19 @@ import {
   type Variable,
 } from "../../ir/nodes.js";
 import type { AttentionLoop } from "../../specialise/attention-form.js";
-import type { KeyLimit, Masks } from "../../specialise/attention-masks.js";
 import type { BlockAccess } from "../../specialise/block-access.js";
 import { attentionPipeline, KEYS, type Step, VALUES } from "../../specialise/pipeline.js";
 import type { SpecialisedAttention } from "../../specialise/specialised-attention.js";
 import { storedValue } from "../../specialise/tensor-blocks.js";
 import type { Dim } from "../../types/shape.js";
+import { constexprType } from "../../types/types.js";
 import type { Expression } from "../python/py.js";
 import * as py from "../python/py-build.js";
 import { LOAD_BLOCK, WRITE_BLOCK } from "./gluon-helpers.js";
 import type { AttentionNames, Staged } from "./part-names.js";
 import { type Build, INTEGER } from "./part-writer.js";
 import type { Part } from "./parts.js";
-import { AttentionStatements } from "./attention-statements.js";
+import { AttentionBounds } from "./attention-bounds.js";
 
 type SizeOf = (dim: Dim) => Expression;
 
@@ -41,7 +41,7 @@ export function tileIn(staged: Staged, isSwapped: boolean, sizes: readonly Expre
   return isSwapped ? py.call(py.attribute(tile, "permute"), py.tuple(py.number("1"), py.number("0"))) : tile;
 }
 
-class AttentionPart extends AttentionStatements {
+class AttentionPart extends AttentionBounds {
   /** The weights of the turn before, as a product takes them. */
   readonly #weights: Variable;
   #queries: Value | undefined;
@@ -87,9 +87,9 @@ class AttentionPart extends AttentionStatements {
   #turns(loop: ForStatement, body: readonly Step[]): void {
     this.#loop = this.specialised.loops.get(loop)!;
     const masks = this.specialised.masks.get(loop);
-    const end = masks ? this.#endOf(loop, masks) : loop.end;
+    const end = masks ? this.endOf(loop, masks) : loop.end;
     if (!masks || !this.isConsumer) return this.#turnsOf({ ...loop, end }, body);
-    const whole = this.#wholeOf(loop, masks);
+    const whole = this.wholeOf(loop, masks);
     this.stands = new Map(masks.unmasked);
     this.#turnsOf({ ...loop, end: whole }, body);
     this.stands = new Map();
@@ -109,53 +109,6 @@ class AttentionPart extends AttentionStatements {
     this.append({ ...loop, options: {}, body: block });
   }
 
-  /** Where keys end that any row sees. */
-  #endOf({ end }: ForStatement, { limits }: Masks): Argument {
-    const last = py.binary(this.names.rows, "-", py.number("1"));
-    // A number may hide all keys from all rows; then the first turn must say so.
-    const ending = limits.filter(({ hides, isOfRows }) => hides && isOfRows);
-    return this.#least("end", end, ending, (limit, more) => py.binary(limit, "+", more ? this.names.rows : last));
-  }
-
-  /** Where the turns end whose keys all rows see. */
-  #wholeOf({ end, step }: ForStatement, { limits }: Masks): Argument {
-    const least = this.#least("edge", end, limits, (limit, more) =>
-      more ? py.binary(limit, "+", py.number("1")) : limit,
-    );
-    return this.made(
-      "whole",
-      INTEGER,
-      (edge, keys) => py.binary(py.binary(edge!, "//", keys!), "*", keys!),
-      least,
-      step,
-    );
-  }
-
-  /** The least of a loop's end and limits, as many as hold. */
-  #least(
-    name: string,
-    end: Argument,
-    limits: readonly KeyLimit[],
-    at: (limit: Expression, more: boolean) => Expression,
-  ): Argument {
-    let least = end;
-    for (const { starts, more, arm, isOfRows } of limits) {
-      if (!isOfRows && more === 0 && starts.length === 1 && starts[0] === end) continue;
-      const build: Build = (before, ...given) => {
-        const [condition, ...parts] = arm ? given : [undefined, ...given];
-        const limit = at(
-          parts.reduce((sum, part) => py.binary(sum!, "+", part!))!,
-          more === 1,
-        );
-        const lesser = py.call("tl.minimum", before!, limit);
-        if (!arm || !condition) return lesser;
-        return arm.isThen ? py.conditional(lesser, condition, before!) : py.conditional(before!, condition, lesser);
-      };
-      least = this.made(name, INTEGER, build, least, ...(arm ? [arm.condition] : []), ...starts);
-    }
-    return least;
-  }
-
   #steps(steps: readonly Step[], turn?: Block): void {
     const own = steps.filter(
       (step) => "barrier" in step && attentionPipeline.barriers[step.barrier]?.per === "consumer",
@@ -170,6 +123,10 @@ class AttentionPart extends AttentionStatements {
     switch (step.kind) {
       case "wait":
         return step.barrier === "queriesFilled" ? this.#awaitQueries() : this.wait(step);
+      case "await turn":
+        return this.#ofSeveral(() => this.#awaitTurn());
+      case "give turn":
+        return this.#ofSeveral(() => this.#giveTurn());
       case "expect":
         return this.#expect(step.barrier === "keysFilled" ? this.names.keys : this.names.values, step);
       case "copy":
@@ -200,6 +157,31 @@ class AttentionPart extends AttentionStatements {
       default:
         return step satisfies never;
     }
+  }
+
+  /** What configs of several consumers do. */
+  #ofSeveral(body: () => void): void {
+    const { consumers } = this.names;
+    const test = py.compare(consumers, [">", py.number("1")]);
+    const condition = this.value(constexprType("bool", consumers.id), () => test);
+    const otherwise: Block = { statements: [], yields: [] };
+    this.append({ kind: "if", condition, then: this.block(body), otherwise, results: [], at: undefined });
+  }
+
+  /** The first consumer begins. */
+  #awaitTurn(): void {
+    const { part } = this.names;
+    this.do((count) => {
+      const before = py.conditional(py.number("1"), py.compare(part, ["==", py.number("0")]), py.number("0"));
+      const parity = py.binary(py.binary(count!, "&", py.number("1")), "^", before);
+      return py.call("mbarrier.wait", this.barrier("turnGiven", part), parity);
+    }, this.read(this.count));
+  }
+
+  #giveTurn(): void {
+    const { part, consumers } = this.names;
+    const next = py.binary(py.binary(part, "+", py.number("1")), "%", consumers);
+    this.do(() => py.call("mbarrier.arrive", this.barrier("turnGiven", next)));
   }
 
   // ---- loads --------------------------------------------------------------------------------------------------------

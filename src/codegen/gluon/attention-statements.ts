@@ -10,6 +10,8 @@ import {
   type Value,
 } from "../../ir/nodes.js";
 import { foldsSum, shapeOf } from "../../specialise/attention-layouts.js";
+import { axisOf, isProgram } from "../../specialise/longest-rows.js";
+import { isLargestOfRows, type Scaled } from "../../specialise/scaled-scores.js";
 import type { SpecialisedAttention } from "../../specialise/specialised-attention.js";
 import { constexprType } from "../../types/types.js";
 import type { Dim } from "../../types/shape.js";
@@ -53,6 +55,8 @@ export class AttentionStatements extends PipelinePart {
     if (statement.kind === "if") return this.#appendBranch(statement);
     if (statement.kind === "read") return this.append({ ...statement, result: this.anew([statement.result])[0]! });
     if (statement.kind !== "op") return this.append(statement);
+    if (isProgram(statement) && axisOf(statement) === this.specialised.longestLast)
+      return this.#appendFromLast(statement);
     if (!this.isConsumer) return this.append(this.inRows(statement));
     if (!statement.results.some((value) => this.stands.has(value))) this.#appendOp(statement);
   }
@@ -89,8 +93,30 @@ export class AttentionStatements extends PipelinePart {
     });
   }
 
+  /** The program's number counted from the last one. */
+  #appendFromLast(statement: OpStatement): void {
+    const axis = py.number(String(this.specialised.longestLast));
+    const build = () => {
+      const last = py.binary(py.call("tl.num_programs", axis), "-", py.number("1"));
+      return py.binary(last, "-", py.call("tl.program_id", axis));
+    };
+    this.append({ ...statement, op: this.op("pure", build, 0), operands: [] });
+  }
+
+  /** The largest of scaled scores, as the largest product, scaled. */
+  #appendLargest(statement: OpStatement, { products, factor }: Scaled): void {
+    const largest = statement.results.map(({ type }) => this.fresh(type));
+    this.append({ ...statement, operands: [products, ...statement.operands.slice(1)], results: largest });
+    const op = this.op("pure", (x, by) => py.binary(x!, "*", by!), 2);
+    const operands = [largest[0]!, this.now(factor)];
+    this.append({ ...statement, op, operands, options: {}, results: this.anew(statement.results) });
+  }
+
   #appendOp(statement: OpStatement): void {
-    const { sides, dims } = this.specialised;
+    const { sides, dims, scaled } = this.specialised;
+    const folded = statement.operands[0] && this.now(statement.operands[0]);
+    const found = isLargestOfRows(statement) && isValue(folded!) ? scaled.get(folded) : undefined;
+    if (found) return this.#appendLargest(statement, found);
     const [result] = statement.results;
     const taken = statement.operands.filter((each): each is Value => each !== undefined && isValue(each));
     const isMade =
@@ -104,12 +130,12 @@ export class AttentionStatements extends PipelinePart {
       operands[0] = this.#converted(operands[0] as Value, this.#sliceOf(this.names.sumLayout));
     if (!foldsSum(statement, dims))
       return this.append({ ...own, operands, options, results: this.anew(statement.results) });
-    const folded = statement.results.map(({ type }) => this.fresh(type));
-    this.append({ ...own, operands, options, results: folded });
+    const partial = statement.results.map(({ type }) => this.fresh(type));
+    this.append({ ...own, operands, options, results: partial });
     const rows = this.#sliceOf(this.names.scoresLayout);
     this.anew(statement.results).forEach((value, i) => {
       const op = this.op("pure", (x) => py.call("gl.convert_layout", x!, rows), 1);
-      this.append({ ...own, op, operands: [folded[i]!], options: {}, results: [value] });
+      this.append({ ...own, op, operands: [partial[i]!], options: {}, results: [value] });
     });
   }
 

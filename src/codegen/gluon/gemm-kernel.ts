@@ -67,9 +67,15 @@ export class GemmEmitter extends GluonEmitter<PartNames> {
   }
 
   configs(): readonly GluonConfig[] {
+    const { shared } = this;
     return this.specialised.configs.map(({ config, consumers, stages, pieces, depth }) => ({
       config,
-      constants: { CONSUMERS: consumers, STAGES: stages, PIECES: pieces, DEPTH: depth },
+      constants: {
+        [shared.consumers.id]: consumers,
+        [shared.stages.id]: stages,
+        [shared.pieces.id]: pieces,
+        [shared.depth.id]: depth,
+      },
     }));
   }
 
@@ -77,14 +83,14 @@ export class GemmEmitter extends GluonEmitter<PartNames> {
   blocks({ dim, constant }: BlockSizes): readonly (readonly [Staged, readonly Expression[]])[] {
     const { form } = this.specialised;
     const [rows, columns, inner] = form.shape;
-    const part = py.binary(dim(rows), "//", constant("CONSUMERS"));
+    const part = py.binary(dim(rows), "//", constant(this.shared.consumers));
     const given = [
       [part, dim(inner)],
       [dim(inner), dim(columns)],
     ].map((block, i) => (form.operands[i]!.swapped ? block.toReversed() : block));
     const written = (tensor: TensorParam) => {
       const store = form.stores.find((each) => each.tensor === tensor)!;
-      return [part, py.binary(dim(extentDim(store.axes[1]!.extent)), "//", constant("PIECES"))];
+      return [part, py.binary(dim(extentDim(store.axes[1]!.extent)), "//", constant(this.shared.pieces))];
     };
     return this.staged().map((staged, i) => [staged, given[i] ?? written(staged.tensor)]);
   }

@@ -13,7 +13,7 @@ export function blockHook(ir: KernelIR, kernel: GluonKernel, names: KernelNames,
     typeof given === "number" ? py.number(String(given)) : constant(parameterName(ir, names, given));
   const taken = new Set(kernel.takes.flatMap((each) => ("blocks" in each ? [each.descriptor.id] : [])));
   const body = kernel
-    .blocks({ dim, constant })
+    .blocks({ dim, constant: ({ id }) => constant(id) })
     .filter(([{ descriptor }]) => taken.has(descriptor.id))
     .map(([{ descriptor }, block]) => py.expression(py.call(SET_BLOCK, constant(descriptor.id), py.list(...block))));
   return {

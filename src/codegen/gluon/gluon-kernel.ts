@@ -4,7 +4,7 @@ import type { TensorParam } from "../../ir/nodes.js";
 import type { Specialised } from "../../specialise/specialise.js";
 import { HEAD_SIZES } from "../../specialise/attention-configs.js";
 import type { Dim } from "../../types/shape.js";
-import type { Expression, FunctionDef } from "../python/py.js";
+import type { Expression, FunctionDef, Name } from "../python/py.js";
 import { AttentionEmitter } from "./attention-kernel.js";
 import { GemmEmitter } from "./gemm-kernel.js";
 import type { Emission, Taken } from "./gluon-emitter.js";
@@ -37,7 +37,7 @@ export interface GluonConfig {
 /** Where a hook finds the sizes of blocks. */
 export interface BlockSizes {
   readonly dim: (dim: Dim) => Expression;
-  readonly constant: (name: string) => Expression;
+  readonly constant: (name: Name) => Expression;
 }
 
 export function gluonKernel(specialised: Specialised, emission: Emission): GluonKernel {

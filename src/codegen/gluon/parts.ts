@@ -93,6 +93,8 @@ class PartBuilder extends PipelinePart {
       case "drain":
         return this.do(() => py.call("tma.store_wait", py.number("0")));
       case "take":
+      case "await turn":
+      case "give turn":
       case "compute":
       case "stage":
       case "fence":

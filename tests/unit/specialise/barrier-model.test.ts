@@ -140,6 +140,7 @@ describe("should find what is wrong with a plan", () => {
 const attentions = [
   { stages: 2, consumers: 1 },
   { stages: 2, consumers: 2 },
+  { stages: 2, consumers: 3 },
   { stages: 3, consumers: 1 },
 ].flatMap((sizes) => [0, 1, 2, 4].map((turns): Scenario => ({ ...sizes, turns: [turns], pieces: 1, depth: 1 })));
 
@@ -206,6 +207,11 @@ describe("attention", () => {
       /overwrites block 2 of slot \d while a product reads it|while a product runs/,
     ],
     ["that does not count turns", consumer(without("advance")), /./],
+    [
+      "whose consumers give no turn",
+      consumer(without("give turn")),
+      /deadlock: consumer [012] waits for ever at turnGiven/,
+    ],
     [
       "where one of two consumers empties keys",
       withArrivals(attentionPipeline, "keysEmptied", "one"),

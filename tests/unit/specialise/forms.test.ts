@@ -86,6 +86,18 @@ describe("should recognise attention", () => {
     expect(keys(attentions.inTwoLoops)).toEqual([64, 64, 128]);
   });
 
+  test("and begin with the programs whose rows see most keys", () => {
+    const axis = (kernel: unknown) => attentionOf(kernel).longestLast;
+    expect([attention, attentions.inOneLoop, attentions.inTwoLoops].map(axis)).toEqual([0, 0, 0]);
+    expect([attentions.unmasked, attentions.windowed, attentions.grouped].map(axis)).toEqual(Array(3).fill(undefined));
+  });
+
+  test("and find the scores that a number above 0 scales", () => {
+    const count = (kernel: unknown) => attentionOf(kernel).scaled.size;
+    expect([attention, attentions.inOneLoop, attentions.inTwoLoops].map(count)).toEqual([1, 0, 1]);
+    expect([attentions.scaledByAny, attentions.scaledDown].map(count)).toEqual([0, 0]);
+  });
+
   test("and say where keys end that any row sees, if a hidden key changes nothing", () => {
     const limits = (kernel: unknown) =>
       [...attentionOf(kernel).masks.values()].flatMap((masks) =>

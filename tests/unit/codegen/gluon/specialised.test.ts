@@ -76,6 +76,14 @@ test("should hide no name of the module behind one of the author's", async () =>
   expect(multiply).not.toMatch(/^ +(gl|tma) = /m);
 });
 
+test("should give its own constexprs other names than the author's", async () => {
+  const { python } = (await build(attentions.named)).emit({ specialise: "always" });
+  const configs = python.slice(python.indexOf("triton.Config", python.indexOf("_set_specialised_blocks")));
+  expect(configs).toMatch(/"STAGES": 7\b/);
+  expect(configs).toMatch(/"STAGES_1": 2\b/);
+  expect(functionIn(python, "_named_load")).toContain("slot = turn % STAGES_1");
+});
+
 test("should refuse a kernel without the form, where it must have it, at the line that leaves it", async () => {
   const built = await build(attentions.mixing);
   expect(() => built.emit({ specialise: "always" })).toThrow(

@@ -157,7 +157,7 @@ def _attention_load(
 ):
     turn = 0
     head = gl.program_id(1)
-    index = gl.program_id(0) * BLOCK_M
+    index = (gl.num_programs(0) - 1 - gl.program_id(0)) * BLOCK_M
     for i in gl.static_range(CONSUMERS):
         mbarrier.expect(q_filled.index(i), q_desc.block_type.nbytes)
         _load_block(
@@ -196,6 +196,7 @@ def _attention_multiply(
     k_emptied,
     v_filled,
     v_emptied,
+    turn_given,
     S,
     HEAD_DIM: gl.constexpr,
     BLOCK_M: gl.constexpr,
@@ -210,7 +211,7 @@ def _attention_multiply(
     layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, HEAD_DIM, 16])
     turn = 0
     head = gl.program_id(1)
-    index = gl.program_id(0) * BLOCK_M
+    index = (gl.num_programs(0) - 1 - gl.program_id(0)) * BLOCK_M
     rm = index + (
         gl.arange(0, BLOCK_M // CONSUMERS, layout=gl.SliceLayout(1, scores_layout))
         + part * (BLOCK_M // CONSUMERS)
@@ -246,6 +247,8 @@ def _attention_multiply(
     for _ in range(0, whole, BLOCK_N):
         slot = turn % STAGES
         mbarrier.wait(k_filled.index(slot), (turn // STAGES) & 1)
+        if CONSUMERS > 1:
+            mbarrier.wait(turn_given.index(part), (turn & 1) ^ (1 if part == 0 else 0))
         scoring = warpgroup_mma(
             queries,
             k_blocks.index(slot).reshape([BLOCK_N, HEAD_DIM]).permute((1, 0)),
@@ -260,10 +263,12 @@ def _attention_multiply(
             acc,
             is_async=True,
         )
+        if CONSUMERS > 1:
+            mbarrier.arrive(turn_given.index((part + 1) % CONSUMERS))
         products, sums = warpgroup_mma_wait(1, deps=(scoring, adding))
         mbarrier.arrive(k_emptied.index(slot))
         scores = products * scale
-        new_best = gl.maximum(best, gl.max(scores, axis=1))
+        new_best = gl.maximum(best, gl.max(products, axis=1) * scale)
         weights = gl.exp2(scores - new_best[:, None])
         alpha = gl.exp2(best - new_best)
         total = total * alpha + gl.sum(weights, axis=1)
@@ -278,6 +283,8 @@ def _attention_multiply(
     for start in range(whole, end, BLOCK_N):
         slot = turn % STAGES
         mbarrier.wait(k_filled.index(slot), (turn // STAGES) & 1)
+        if CONSUMERS > 1:
+            mbarrier.wait(turn_given.index(part), (turn & 1) ^ (1 if part == 0 else 0))
         scoring = warpgroup_mma(
             queries,
             k_blocks.index(slot).reshape([BLOCK_N, HEAD_DIM]).permute((1, 0)),
@@ -292,6 +299,8 @@ def _attention_multiply(
             acc,
             is_async=True,
         )
+        if CONSUMERS > 1:
+            mbarrier.arrive(turn_given.index((part + 1) % CONSUMERS))
         products, sums = warpgroup_mma_wait(1, deps=(scoring, adding))
         mbarrier.arrive(k_emptied.index(slot))
         rn = start + gl.arange(0, BLOCK_N, layout=gl.SliceLayout(0, scores_layout))
@@ -401,8 +410,12 @@ def attention_specialised_kernel(
     v_emptied = gl.allocate_shared_memory(
         gl.int64, [STAGES, 1], mbarrier.MBarrierLayout()
     )
+    turn_given = gl.allocate_shared_memory(
+        gl.int64, [CONSUMERS, 1], mbarrier.MBarrierLayout()
+    )
     for part in gl.static_range(CONSUMERS):
         mbarrier.init(q_filled.index(part), count=1)
+        mbarrier.init(turn_given.index(part), count=1)
     for slot in gl.static_range(STAGES):
         mbarrier.init(k_filled.index(slot), count=1)
         mbarrier.init(k_emptied.index(slot), count=CONSUMERS)
@@ -432,6 +445,7 @@ def attention_specialised_kernel(
                         k_emptied,
                         v_filled,
                         v_emptied,
+                        turn_given,
                         S,
                         HEAD_DIM,
                         BLOCK_M,
@@ -455,6 +469,7 @@ def attention_specialised_kernel(
                         k_emptied,
                         v_filled,
                         v_emptied,
+                        turn_given,
                         S,
                         HEAD_DIM,
                         BLOCK_M,
@@ -507,6 +522,7 @@ def attention_specialised_kernel(
                         k_emptied,
                         v_filled,
                         v_emptied,
+                        turn_given,
                         S,
                         HEAD_DIM,
                         BLOCK_M,

@@ -190,7 +190,7 @@ def _in_two_loops_load(
 ):
     turn = 0
     head = gl.program_id(1)
-    first = gl.program_id(0) * BLOCK_M
+    first = (gl.num_programs(0) - 1 - gl.program_id(0)) * BLOCK_M
     if CAUSAL:
         edge = first
         end = gl.minimum(first + BLOCK_M, S)
@@ -249,6 +249,7 @@ def _in_two_loops_multiply(
     k_emptied,
     v_filled,
     v_emptied,
+    turn_given,
     lse_ptr,
     S,
     stride_lse_h,
@@ -266,7 +267,7 @@ def _in_two_loops_multiply(
     layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, D, 16])
     turn = 0
     head = gl.program_id(1)
-    first = gl.program_id(0) * BLOCK_M
+    first = (gl.num_programs(0) - 1 - gl.program_id(0)) * BLOCK_M
     rm = first + (
         gl.arange(0, BLOCK_M // CONSUMERS, layout=gl.SliceLayout(1, scores_layout))
         + part * (BLOCK_M // CONSUMERS)
@@ -305,6 +306,8 @@ def _in_two_loops_multiply(
     for _ in range(0, whole, BLOCK_N):
         slot = turn % STAGES
         mbarrier.wait(k_filled.index(slot), (turn // STAGES) & 1)
+        if CONSUMERS > 1:
+            mbarrier.wait(turn_given.index(part), (turn & 1) ^ (1 if part == 0 else 0))
         scoring = warpgroup_mma(
             queries,
             k_blocks.index(slot).reshape([BLOCK_N, D]).permute((1, 0)),
@@ -319,6 +322,8 @@ def _in_two_loops_multiply(
             acc,
             is_async=True,
         )
+        if CONSUMERS > 1:
+            mbarrier.arrive(turn_given.index((part + 1) % CONSUMERS))
         products, sums = warpgroup_mma_wait(1, deps=(scoring, adding))
         mbarrier.arrive(k_emptied.index(slot))
         new_best = gl.maximum(best, gl.max(products, axis=1) * scale)
@@ -336,6 +341,8 @@ def _in_two_loops_multiply(
     for start in range(whole, end, BLOCK_N):
         slot = turn % STAGES
         mbarrier.wait(k_filled.index(slot), (turn // STAGES) & 1)
+        if CONSUMERS > 1:
+            mbarrier.wait(turn_given.index(part), (turn & 1) ^ (1 if part == 0 else 0))
         scoring = warpgroup_mma(
             queries,
             k_blocks.index(slot).reshape([BLOCK_N, D]).permute((1, 0)),
@@ -350,6 +357,8 @@ def _in_two_loops_multiply(
             acc,
             is_async=True,
         )
+        if CONSUMERS > 1:
+            mbarrier.arrive(turn_given.index((part + 1) % CONSUMERS))
         products, sums = warpgroup_mma_wait(1, deps=(scoring, adding))
         mbarrier.arrive(k_emptied.index(slot))
         columns = start + gl.arange(0, BLOCK_N, layout=gl.SliceLayout(0, scores_layout))
@@ -463,8 +472,12 @@ def in_two_loops_specialised_kernel(
     v_emptied = gl.allocate_shared_memory(
         gl.int64, [STAGES, 1], mbarrier.MBarrierLayout()
     )
+    turn_given = gl.allocate_shared_memory(
+        gl.int64, [CONSUMERS, 1], mbarrier.MBarrierLayout()
+    )
     for part in gl.static_range(CONSUMERS):
         mbarrier.init(q_filled.index(part), count=1)
+        mbarrier.init(turn_given.index(part), count=1)
     for slot in gl.static_range(STAGES):
         mbarrier.init(k_filled.index(slot), count=1)
         mbarrier.init(k_emptied.index(slot), count=CONSUMERS)
@@ -494,6 +507,7 @@ def in_two_loops_specialised_kernel(
                         k_emptied,
                         v_filled,
                         v_emptied,
+                        turn_given,
                         lse_ptr,
                         S,
                         stride_lse_h,
@@ -520,6 +534,7 @@ def in_two_loops_specialised_kernel(
                         k_emptied,
                         v_filled,
                         v_emptied,
+                        turn_given,
                         lse_ptr,
                         S,
                         stride_lse_h,
@@ -575,6 +590,7 @@ def in_two_loops_specialised_kernel(
                         k_emptied,
                         v_filled,
                         v_emptied,
+                        turn_given,
                         lse_ptr,
                         S,
                         stride_lse_h,

@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from gluon_modules import load, say, tuner_of
+from gluon_modules import fits, load, say, tuner_of
 
 NAMES = ("attention", "in_two_loops", "in_one_loop", "windowed", "unmasked")
 #: Those that are compared with their plain kernels, and not with PyTorch.
@@ -113,6 +113,8 @@ def compare_share(path: Path, share: int, of: int) -> None:
         tuner.configs = [config]
         tuner.cache.clear()
         for case in cases_of(path.stem)[share::of]:
+            if not fits(tuner, config, HEAD_DIM=case[0][2], D=case[0][2]):
+                continue
             wrong = compare_case(path.stem, module, *case)
             spills = {binary.n_spills for kept in tuner.fn.device_caches.values() for binary in kept[0].values()}
             say(config=index, constants=config.kwargs, wrong=wrong, spills=sorted(spills))

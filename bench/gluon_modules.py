@@ -22,5 +22,11 @@ def load(path: Path) -> Any:
     return module
 
 
+def fits(tuner: Any, config: Any, **constants: Any) -> bool:
+    """Whether the autotuner would try the config with these constexprs."""
+    prune = tuner.early_config_prune
+    return prune is None or config in prune([config], {}, **constants)
+
+
 def tuner_of(module: Any) -> Any:
     return next(value for name, value in vars(module).items() if name.endswith("_specialised_kernel"))

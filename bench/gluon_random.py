@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from gluon_modules import load, say, tuner_of
+from gluon_modules import fits, load, say, tuner_of
 
 
 def inputs_of(module: Any, about: dict[str, Any], place: int, seed: int) -> list[Any]:
@@ -59,7 +59,8 @@ def compare_random(folder: Path, seed: int) -> dict[str, Any]:
     about = json.loads((folder / "index.json").read_text())[seed]
     module = load(folder / f"{about['name']}.py")
     tuner = tuner_of(module)
-    tuner.configs = [tuner.configs[seed % len(tuner.configs)]]
+    suited = [config for config in tuner.configs if fits(tuner, config, **about["sizes"][0])]
+    tuner.configs = [suited[seed % len(suited)]]
     found: dict[str, Any] = {**about, "equal": True, "wrong": []}
     for place in range(len(about["sizes"])):
         found["wrong"] += compare_once(module, about, place, seed, found)

@@ -4,14 +4,17 @@ import type { KernelIR, Value } from "../ir/nodes.js";
 import { bodiesOf, hostBlocksOf, walkUses } from "../ir/walk.js";
 import type { Dim } from "../types/shape.js";
 import type { AttentionForm } from "./attention-form.js";
+import { rowsAreFree } from "./free-rows.js";
 import { bytesOf, SHARED_BYTES } from "./shared-memory.js";
 import { unsuited } from "./unsuited.js";
+
+export type Consumers = 1 | 2 | 3;
 
 export interface AttentionConfig {
   /** The author's, with the specialised kernel's block of keys. */
   readonly config: Config;
   /** Groups of four warps, each with 64 rows. */
-  readonly consumers: 1 | 2;
+  readonly consumers: Consumers;
   readonly stages: number;
 }
 
@@ -23,6 +26,8 @@ const WIDE = 128;
 const STAGES = 2;
 /** Elements of a head, of query and value, for which registers and shared memory suffice. */
 export const HEAD_SIZES: readonly number[] = [64, 128];
+/** Those for which they suffice thrice. */
+export const THRICE = 64;
 
 /**
  * @param mayWiden whether it makes no difference how many keys beyond the last one the last block has.
@@ -37,8 +42,8 @@ export function attentionConfigs(ir: KernelIR, form: AttentionForm, mayWiden: bo
         form.queries.statement.at,
       );
   const isFree = mayWiden && typeof columns === "string" && onlySizesBlocks(ir, form, columns);
-  const fits = (config: Config, consumers: 1 | 2): boolean => sharedBytes(form, config, consumers) <= SHARED_BYTES;
-  const found = ir.tuning.configs.flatMap((config): readonly AttentionConfig[] => {
+  const fits = (config: Config, consumers: Consumers): boolean => sharedBytes(form, config, consumers) <= SHARED_BYTES;
+  const own = ir.tuning.configs.flatMap((config): readonly AttentionConfig[] => {
     const at = (dim: Dim) => (typeof dim === "number" ? dim : Number(config.values[dim]));
     if (heads.some((size) => typeof size === "string" && size in config.values && !HEAD_SIZES.includes(at(size))))
       return [];
@@ -52,20 +57,39 @@ export function attentionConfigs(ir: KernelIR, form: AttentionForm, mayWiden: bo
     const suited = [wide, config].find(suits);
     return suited ? [{ config: suited, consumers, stages: STAGES }] : [];
   });
-  if (found.length === 0)
+  if (own.length === 0)
     unsuited(
       "none of its configs has blocks of 64 or 128 rows, and of 64 or 128 keys, that fit in shared memory",
       ir.at,
     );
+  const found = [...own, ...inThree(ir, form, own)];
   const texts = found.map(({ config }) => JSON.stringify(config.values));
   return found.filter((_, i) => texts.indexOf(texts[i]!) === i);
 }
 
+/**
+ * A config of three consumers, whose products take as long as the arithmetic in between if heads are short; with two, the
+ * tensor cores wait.
+ */
+function inThree(ir: KernelIR, form: AttentionForm, own: readonly AttentionConfig[]): readonly AttentionConfig[] {
+  const [rows, columns, ...heads] = form.shape;
+  if (typeof rows !== "string" || !rowsAreFree(ir, form)) return [];
+  const consumers = 3;
+  const suited = own.find(({ config: { values } }) => {
+    const sizes = heads.map((dim) => (typeof dim === "number" ? dim : values[dim]));
+    const keys = typeof columns === "number" ? columns : values[columns];
+    return keys === WIDE && sizes.every((size) => size === undefined || size === THRICE);
+  });
+  if (!suited) return [];
+  const config = { ...suited.config, values: { ...suited.config.values, [rows]: consumers * GROUP_ROWS } };
+  return sharedBytes(form, config, consumers) <= SHARED_BYTES ? [{ config, consumers, stages: STAGES }] : [];
+}
+
 /** What a program's queries, keys, values and written blocks take; of heads that only a launch knows, the longest. */
-function sharedBytes({ shape, queries, loops, stores }: AttentionForm, { values }: Config, consumers: 1 | 2): number {
+function sharedBytes({ shape, queries, loops, stores }: AttentionForm, { values }: Config, consumers: Consumers) {
   const [, columns, inner, width] = shape.map((dim) => {
     const size = typeof dim === "number" ? dim : values[dim];
-    return typeof size === "number" ? size : Math.max(...HEAD_SIZES);
+    return typeof size === "number" ? size : consumers === 3 ? THRICE : Math.max(...HEAD_SIZES);
   });
   const rows = consumers * GROUP_ROWS;
   const [{ keys, values: each }] = loops as readonly [(typeof loops)[number]];

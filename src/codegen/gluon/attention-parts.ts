@@ -255,14 +255,17 @@ class AttentionPart extends AttentionBounds {
     this.do(() => py.call("mbarrier.wait", this.barrier("queriesFilled", this.names.part), py.number("0")));
   }
 
-  /** Queries stay in registers, and so do the weights of the turn before. */
+  /** Queries stay in registers, of which three consumers have too few, and so do the weights of the turn before. */
   #takeQueries(): void {
     const { queries, part, scoresLayout, sumLayout } = this.names;
     const { type } = this.specialised.form.queries.statement.results[0]!;
     const [, columns, inner] = this.specialised.form.shape;
     const rows = this.rowsOfPart();
     const tile = tileIn(queries, false, [rows, this.size(inner)], part);
-    this.#queries = this.made("queries", type, () => py.call(py.attribute(tile, "load"), operandLayout(scoresLayout)));
+    const loaded = py.call(py.attribute(tile, "load"), operandLayout(scoresLayout));
+    const mayStay = this.specialised.configs.some(({ consumers }) => consumers === 3);
+    const areThree = py.compare(this.names.consumers, ["==", py.number("3")]);
+    this.#queries = this.made("queries", type, () => (mayStay ? py.conditional(tile, areThree, loaded) : loaded));
     const { type: weights } = this.#weights;
     if (weights.kind !== "tile") return;
     const shape = py.list(rows, this.size(columns));

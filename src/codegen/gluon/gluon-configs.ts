@@ -2,7 +2,8 @@
 import type { KernelIR } from "../../ir/nodes.js";
 import { type KernelNames, parameterName } from "../names/kernel-names.js";
 import * as py from "../python/py-build.js";
-import type { Expression, FunctionDef } from "../python/py.js";
+import type { Block, Expression, FunctionDef } from "../python/py.js";
+import { THRICE } from "../../specialise/attention-configs.js";
 import { SET_BLOCK } from "./gluon-helpers.js";
 import type { GluonKernel } from "./gluon-kernel.js";
 
@@ -26,8 +27,44 @@ export function blockHook(ir: KernelIR, kernel: GluonKernel, names: KernelNames,
   };
 }
 
+/** The function that drops configs of three consumers where heads are long: they would not fit. */
+export function thricePruner(ir: KernelIR, { thrice }: GluonKernel, names: KernelNames, name: string): Block {
+  if (!thrice) return [];
+  const count = py.subscript(py.dotted("config.kwargs"), py.string(thrice.consumers.id));
+  const isShort = thrice.heads.map((dim) =>
+    py.compare(py.subscript(py.name("args"), py.string(parameterName(ir, names, dim))), [
+      "==",
+      py.number(String(THRICE)),
+    ]),
+  );
+  const kept = py.name("kept");
+  const test = py.boolOp("or", py.compare(count, ["<", py.number("3")]), py.boolOp("and", ...isShort));
+  const body: Block = [
+    py.assign(py.name("args"), py.dict({ value: py.name("named_args") }, { value: py.name("kwargs") })),
+    py.assign(kept, py.list()),
+    {
+      kind: "for",
+      target: py.name("config"),
+      iterable: py.name("configs"),
+      body: [{ kind: "if", branches: [{ test, body: [py.expression(py.call("kept.append", py.name("config")))] }] }],
+    },
+    py.returns(kept),
+  ];
+  return [
+    {
+      kind: "function",
+      name,
+      decorators: [],
+      params: [{ name: "configs" }, { name: "named_args" }, { name: "**kwargs" }],
+      docstring: "The configs that fit: with long heads, three consumers have too few registers.",
+      body,
+    },
+  ];
+}
+
 /** `@triton.autotune` over the configs that fit, each with the sizes of its ring. */
-export function tuned(ir: KernelIR, names: KernelNames, { configs }: GluonKernel, hook: string): Expression {
+export function tuned(ir: KernelIR, names: KernelNames, kernel: GluonKernel, hook: string, pruner: string): Expression {
+  const { configs, thrice } = kernel;
   const listed = configs.map(({ config, constants }) => {
     const own = Object.entries(config.values).map(([name, value]) => ({
       key: py.string(parameterName(ir, names, name)),
@@ -41,5 +78,12 @@ export function tuned(ir: KernelIR, names: KernelNames, { configs }: GluonKernel
     return py.withOrigin(py.call("triton.Config", py.dict(...own, ...ring), ...keywords), config.at);
   });
   const key = (ir.tuning.key ?? []).map((name) => py.string(parameterName(ir, names, name)));
-  return py.call("triton.autotune", ...py.keywords({ configs: py.list(...listed), key: py.list(...key) }));
+  return py.call(
+    "triton.autotune",
+    ...py.keywords({
+      configs: py.list(...listed),
+      key: py.list(...key),
+      prune_configs_by: thrice && py.dict({ key: py.string("early_config_prune"), value: py.name(pruner) }),
+    }),
+  );
 }

@@ -3,6 +3,7 @@ import { LaunchFacts } from "../../analysis/launch-facts.js";
 import { nonNegativeValues } from "../../analysis/signs.js";
 import type { KernelIR, TensorParam, Value } from "../../ir/nodes.js";
 import type { SourceIndex } from "../../ir/source.js";
+import type { Consumers } from "../../specialise/attention-configs.js";
 import type { BarrierName, Pipeline } from "../../specialise/pipeline.js";
 import type { Elem } from "../../types/dtype.js";
 import type { Dim } from "../../types/shape.js";
@@ -39,8 +40,8 @@ const MODULE = [
   WRITE_PIECES,
 ];
 
-/** Registers of a thread, in the second consumer and in the producer; Triton gives the first consumer what is left. */
-const CONSUMER_REGISTERS = "240";
+/** Registers of a thread, in each consumer but the first, by how many there are; Triton gives the first what is left. */
+const CONSUMER_REGISTERS = { 1: "", 2: "240", 3: "160" };
 const PRODUCER_REGISTERS = "24";
 
 /** A launch's argument: a tensor to describe, or a parameter's value. */
@@ -243,22 +244,26 @@ export abstract class GluonEmitter<Shared extends PipelineNames> {
   }
 
   /** Starts the producer and as many consumers as the config has. */
-  partitions(producer: FunctionDef, consumer: FunctionDef, counts: Iterable<1 | 2>): Block {
-    const start = (count: 1 | 2): Block => [this.#started(producer, consumer, count)];
-    const [count, other] = new Set(counts);
-    if (other === undefined) return start(count!);
-    const test = py.compare(this.shared.consumers, ["==", py.number("2")]);
-    return [{ kind: "if", branches: [{ test, body: start(2) }], otherwise: start(1) }];
+  partitions(producer: FunctionDef, consumer: FunctionDef, counts: Iterable<Consumers>): Block {
+    const start = (count: Consumers): Block => [this.#started(producer, consumer, count)];
+    const all = [...new Set(counts)].toSorted((a, b) => b - a);
+    const branches = all.slice(0, -1).map((count) => {
+      const test = py.compare(this.shared.consumers, ["==", py.number(String(count))]);
+      return { test, body: start(count) };
+    });
+    const otherwise = start(all.at(-1)!);
+    return branches.length > 0 ? [{ kind: "if", branches, otherwise }] : otherwise;
   }
 
-  #started(producer: FunctionDef, consumer: FunctionDef, count: 1 | 2): Statement {
+  #started(producer: FunctionDef, consumer: FunctionDef, count: Consumers): Statement {
     const { part } = this.shared;
     const args = ({ params }: FunctionDef, number?: number) =>
       py.tuple(...params.map(({ name }) => (name === part.id ? py.number(String(number)) : py.name(name))));
     const partition = (part: FunctionDef, number?: number) => py.tuple(py.name(part.name), args(part, number));
     const consumers = Array.from({ length: count }, (_, i) => partition(consumer, i));
-    const warps = [...(count === 2 ? ["4"] : []), "1"].map(py.number);
-    const registers = [...(count === 2 ? [CONSUMER_REGISTERS] : []), PRODUCER_REGISTERS].map(py.number);
+    const others = (each: string) => Array.from({ length: count - 1 }, () => each);
+    const warps = [...others("4"), "1"].map(py.number);
+    const registers = [...others(CONSUMER_REGISTERS[count]), PRODUCER_REGISTERS].map(py.number);
     const parts = py.list(...consumers, partition(producer));
     return py.expression(py.call("gl.warp_specialize", parts, py.list(...warps), py.list(...registers)));
   }

@@ -2,6 +2,7 @@
 import type { Config } from "../../contract/compiled.js";
 import type { TensorParam } from "../../ir/nodes.js";
 import type { Specialised } from "../../specialise/specialise.js";
+import type { SpecialisedAttention } from "../../specialise/specialised-attention.js";
 import { HEAD_SIZES } from "../../specialise/attention-configs.js";
 import type { Dim } from "../../types/shape.js";
 import type { Expression, FunctionDef, Name } from "../python/py.js";
@@ -23,6 +24,8 @@ export interface GluonKernel {
   /** Dimensions that it takes in some sizes only. */
   readonly sized: readonly { readonly dim: string; readonly sizes: readonly number[] }[];
   readonly configs: readonly GluonConfig[];
+  /** What a launch must have for configs of three consumers, and the constexpr that counts them. */
+  readonly thrice?: { readonly heads: readonly string[]; readonly consumers: Name } | undefined;
   /** The block of each descriptor. */
   readonly blocks: (sizes: BlockSizes) => readonly (readonly [Staged, readonly Expression[]])[];
 }
@@ -53,13 +56,23 @@ export function gluonKernel(specialised: Specialised, emission: Emission): Gluon
     hasOwnGrid: isGemm ? specialised.form.tiles !== undefined : true,
     sized: isGemm ? [] : sizedHeads(specialised.form.shape.slice(2), specialised.configs),
     configs: emitter.configs(),
+    thrice: isGemm ? undefined : thriceIn(specialised, emitter.shared.consumers),
     blocks: (sizes) => emitter.blocks(sizes),
   };
 }
 
+type Configs = readonly { readonly config: Config }[];
+
 /** The sizes of heads that only a launch knows. */
-function sizedHeads(heads: readonly Dim[], configs: readonly { readonly config: Config }[]): GluonKernel["sized"] {
+const sizedHeads = (heads: readonly Dim[], configs: Configs): GluonKernel["sized"] =>
+  askedHeads(heads, configs).map((dim) => ({ dim, sizes: HEAD_SIZES }));
+
+function thriceIn({ form, configs }: SpecialisedAttention, consumers: Name): GluonKernel["thrice"] {
+  const heads = askedHeads(form.shape.slice(2), configs);
+  return heads.length > 0 && configs.some((each) => each.consumers === 3) ? { heads, consumers } : undefined;
+}
+
+function askedHeads(heads: readonly Dim[], configs: Configs): readonly string[] {
   const known = new Set(configs.flatMap(({ config }) => Object.keys(config.values)));
-  const asked = [...new Set(heads)].filter((dim): dim is string => typeof dim === "string" && !known.has(dim));
-  return asked.map((dim) => ({ dim, sizes: HEAD_SIZES }));
+  return [...new Set(heads)].filter((dim): dim is string => typeof dim === "string" && !known.has(dim));
 }

@@ -20,7 +20,7 @@ import { helperFunctions, LAUNCH, LAUNCHES, WRAP_TRITON } from "../wrapper/wrapp
 import { drawFunction, inputsFunction, shapesConstant, withDtypes } from "../torch/drawn-inputs.js";
 import { jitFunctions, usedParameters } from "./jit.js";
 import { copyNames, deviceHelpers, gluonImports, hostHelpers, IS_SPECIALISED } from "../gluon/gluon-helpers.js";
-import { blockHook, tuned } from "../gluon/gluon-configs.js";
+import { blockHook, thricePruner, tuned } from "../gluon/gluon-configs.js";
 import { type GluonKernel, gluonKernel } from "../gluon/gluon-kernel.js";
 import { type KernelNames, kernelNames, moduleNames } from "../names/kernel-names.js";
 import { type Names, snakeCase } from "../names/names.js";
@@ -124,8 +124,9 @@ function specialisedPart(
 ): Block {
   const hook = blockHook(ir, kernel, names, module.take("_set_specialised_blocks"));
   const [parts, main] = [kernel.functions.slice(0, -1), kernel.functions.at(-1)!];
-  const decorators = [tuned(ir, names, kernel, hook.name), ...main.decorators];
-  return [...deviceHelpers[kind], ...parts, hook, { ...main, decorators }];
+  const pruner = module.take("_fitting_configs");
+  const decorators = [tuned(ir, names, kernel, hook.name, pruner), ...main.decorators];
+  return [...deviceHelpers[kind], ...parts, hook, ...thricePruner(ir, kernel, names, pruner), { ...main, decorators }];
 }
 
 function kernelPart(

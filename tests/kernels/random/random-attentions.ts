@@ -189,17 +189,14 @@ function placesOf({ lead, group }: Recipe, args: any): readonly [readonly any[],
 /** The bounds of the loops over keys, with whether their blocks need a mask. */
 function loopsOf({ mask, span }: Recipe, args: any): readonly any[] {
   const { first, keyCount, BLOCK_M, BLOCK_N } = args;
-  const seen = tl.minimum(first.add(BLOCK_M), keyCount);
-  const choose = (causal: any, full: any) =>
-    mask === "causal"
-      ? causal
-      : mask === "flag"
-        ? (tl as any).when(args.CAUSAL, () => causal).otherwise(() => full)
-        : full;
+  // Made only where they are used: an unused one would count as a use of BLOCK_M.
+  const seen = () => tl.minimum(first.add(BLOCK_M), keyCount);
+  const choose = (causal: () => any, full: any) =>
+    mask === "causal" ? causal() : mask === "flag" ? (tl as any).when(args.CAUSAL, causal).otherwise(() => full) : full;
   if (span === "all keys") return [[0, keyCount, true]];
   const end = choose(seen, keyCount);
   if (span === "seen keys") return [[0, end, true]];
-  const edge = choose(tl.minimum(first, keyCount), keyCount);
+  const edge = choose(() => tl.minimum(first, keyCount), keyCount);
   const whole = edge.floorDiv(BLOCK_N).mul(BLOCK_N);
   return [
     [0, whole, false],

@@ -20,6 +20,8 @@ from triton.backends.compiler import GPUTarget
 from triton.experimental.gluon._runtime import GluonASTSource
 
 SHORT = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32"}
+#: What else of a module configs need.
+HOST = ("_set_block", "_set_specialised_blocks", "_fitting_configs")
 
 
 def device_part(text):
@@ -34,7 +36,7 @@ def device_part(text):
             return node.targets[0].id in ("_load_block", "_store_block")
         if isinstance(node, ast.FunctionDef):
             decorators = [ast.unparse(each) for each in node.decorator_list]
-            return "gluon.jit" in decorators or node.name in ("_set_block", "_set_specialised_blocks")
+            return "gluon.jit" in decorators or node.name in HOST
         return False
 
     lines = text.splitlines(keepends=True)
@@ -96,7 +98,9 @@ def main():
             module = load(folder, index, asked["text"])
             tuner = next(value for name, value in vars(module).items() if name.endswith("_specialised_kernel"))
             for place in asked["configs"]:
-                config = tuner.configs[place % len(tuner.configs)]
+                fitting = tuner.early_config_prune or (lambda configs, _args, **_: configs)
+                configs = fitting(tuner.configs, {}, **asked["constants"])
+                config = configs[place % len(configs)]
                 answer = {"name": asked["name"], "config": config.kwargs, "triton": triton.__version__}
                 try:
                     answer.update(compile_config(tuner, config, asked["dtype"], asked["others"], asked["constants"]))

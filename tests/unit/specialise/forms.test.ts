@@ -77,13 +77,23 @@ describe("should recognise attention", () => {
 
   test("and take as many keys as are fastest, where the keys beyond the last one are hidden", () => {
     const keys = (kernel: unknown) => attentionOf(kernel).configs.map(({ config }) => config.values["BLOCK_N"]);
-    expect(keys(attention)).toEqual([128, 128]);
+    expect(keys(attention)).toEqual([128, 128, 128]);
     // More of them would not fit in shared memory, beside what it writes.
     expect(keys(attentions.twoOutputs)).toEqual([64]);
     // Its keys beyond the last one count as zeros, as many as a block has.
     expect(keys(attentions.unmasked)).toEqual([64]);
     // Its own arithmetic uses the number of keys.
     expect(keys(attentions.inTwoLoops)).toEqual([64, 64, 128]);
+  });
+
+  test("and give three consumers rows, where rows are counted in blocks alone", () => {
+    const most = (kernel: unknown) => attentionOf(kernel).configs.map(({ consumers }) => consumers);
+    expect(most(attention)).toEqual([2, 1, 3]);
+    expect(attentionOf(attention).configs.at(-1)!.config.values).toEqual({ BLOCK_M: 192, BLOCK_N: 128 });
+    expect(most(attentions.headsOf64)).toEqual([2, 3]);
+    const { counted, countedInGrid, endingAtRows, perRow, headsOf128 } = attentions;
+    for (const kernel of [counted, countedInGrid, endingAtRows, perRow, headsOf128])
+      expect(most(kernel)).not.toContain(3);
   });
 
   test("and begin with the programs whose rows see most keys", () => {

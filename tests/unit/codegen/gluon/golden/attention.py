@@ -232,7 +232,9 @@ def _attention_multiply(
     acc = gl.zeros([BLOCK_M // CONSUMERS, HEAD_DIM], dtype=gl.float32, layout=layout)
     mbarrier.wait(q_filled.index(part), 0)
     queries = (
-        q_blocks.index(part)
+        q_blocks.index(part).reshape([BLOCK_M // CONSUMERS, HEAD_DIM])
+        if CONSUMERS == 3
+        else q_blocks.index(part)
         .reshape([BLOCK_M // CONSUMERS, HEAD_DIM])
         .load(gl.DotOperandLayout(0, scores_layout, 2))
     )
@@ -354,6 +356,16 @@ def _set_specialised_blocks(args):
     )
 
 
+def _fitting_configs(configs, named_args, **kwargs):
+    """The configs that fit: with long heads, three consumers have too few registers."""
+    args = {**named_args, **kwargs}
+    kept = []
+    for config in configs:
+        if config.kwargs["CONSUMERS"] < 3 or args["HEAD_DIM"] == 64:
+            kept.append(config)
+    return kept
+
+
 @triton.autotune(
     configs=[
         triton.Config(
@@ -366,8 +378,14 @@ def _set_specialised_blocks(args):
             num_warps=4,
             pre_hook=_set_specialised_blocks,
         ),
+        triton.Config(
+            {"BLOCK_M": 192, "BLOCK_N": 128, "CONSUMERS": 3, "STAGES": 2},
+            num_warps=4,
+            pre_hook=_set_specialised_blocks,
+        ),
     ],
     key=["S", "HEAD_DIM"],
+    prune_configs_by={"early_config_prune": _fitting_configs},
 )
 @gluon.jit
 def attention_specialised_kernel(
@@ -428,7 +446,108 @@ def attention_specialised_kernel(
     )
     fence_async_shared()
     mbarrier.arrive(v_filled.index(0))
-    if CONSUMERS == 2:
+    if CONSUMERS == 3:
+        gl.warp_specialize(
+            [
+                (
+                    _attention_multiply,
+                    (
+                        0,
+                        o_desc,
+                        q_blocks,
+                        k_blocks,
+                        v_blocks,
+                        o_blocks,
+                        q_filled,
+                        k_filled,
+                        k_emptied,
+                        v_filled,
+                        v_emptied,
+                        turn_given,
+                        S,
+                        HEAD_DIM,
+                        BLOCK_M,
+                        BLOCK_N,
+                        CAUSAL,
+                        CONSUMERS,
+                        STAGES,
+                    ),
+                ),
+                (
+                    _attention_multiply,
+                    (
+                        1,
+                        o_desc,
+                        q_blocks,
+                        k_blocks,
+                        v_blocks,
+                        o_blocks,
+                        q_filled,
+                        k_filled,
+                        k_emptied,
+                        v_filled,
+                        v_emptied,
+                        turn_given,
+                        S,
+                        HEAD_DIM,
+                        BLOCK_M,
+                        BLOCK_N,
+                        CAUSAL,
+                        CONSUMERS,
+                        STAGES,
+                    ),
+                ),
+                (
+                    _attention_multiply,
+                    (
+                        2,
+                        o_desc,
+                        q_blocks,
+                        k_blocks,
+                        v_blocks,
+                        o_blocks,
+                        q_filled,
+                        k_filled,
+                        k_emptied,
+                        v_filled,
+                        v_emptied,
+                        turn_given,
+                        S,
+                        HEAD_DIM,
+                        BLOCK_M,
+                        BLOCK_N,
+                        CAUSAL,
+                        CONSUMERS,
+                        STAGES,
+                    ),
+                ),
+                (
+                    _attention_load,
+                    (
+                        q_desc,
+                        k_desc,
+                        v_desc,
+                        q_blocks,
+                        k_blocks,
+                        v_blocks,
+                        q_filled,
+                        k_filled,
+                        k_emptied,
+                        v_filled,
+                        v_emptied,
+                        S,
+                        BLOCK_M,
+                        BLOCK_N,
+                        CAUSAL,
+                        CONSUMERS,
+                        STAGES,
+                    ),
+                ),
+            ],
+            [4, 4, 1],
+            [160, 160, 24],
+        )
+    elif CONSUMERS == 2:
         gl.warp_specialize(
             [
                 (

@@ -43,6 +43,7 @@ function groupNorm({ input, num_groups: groups, weight, bias, eps }: Args): Torc
   const [batch, channels] = x.shape as [number, number];
   if (channels % Number(groups) !== 0)
     throw new TorchRefuses(`${channels} channels are no multiple of ${String(groups)} groups`);
+  if (x.shape.slice(2).includes(0)) throw new TorchRefuses("channels have no elements");
   const rows = batch * Number(groups);
   const length = x.data.length / (rows || 1);
   const normal = mapLanes(reshapeTo(x, [rows, length]), 1, (lane) => {
@@ -65,31 +66,69 @@ function normalize({ input, p, dim, eps }: Args): TorchArray {
   return zip([x, norms], (value, size) => value / Math.max(size, number(eps, 1e-12)));
 }
 
+// The editor shows the comments of overloads, not that of the record.
+interface LayerNorm {
+  /** The last axes, which have the shape given, with mean 0 and variance 1; then times the weight, plus the bias. */
+  (
+    input: TorchTensor,
+    normalized_shape: TorchShape,
+    weight?: TorchTensor,
+    bias?: TorchTensor,
+    eps?: TorchNumber,
+  ): TorchTensor;
+  /** The last axes, which have the shape given, with mean 0 and variance 1; then times the weight, plus the bias. */
+  (
+    input: TorchTensor,
+    normalized_shape: TorchShape,
+    keywords: { weight?: TorchTensor; bias?: TorchTensor; eps?: TorchNumber },
+  ): TorchTensor;
+}
+interface RmsNorm {
+  /** The last axes, which have the shape given, with a mean square of 1; then times the weight. */
+  (input: TorchTensor, normalized_shape: TorchShape, weight?: TorchTensor, eps?: TorchNumber): TorchTensor;
+  /** The last axes, which have the shape given, with a mean square of 1; then times the weight. */
+  (
+    input: TorchTensor,
+    normalized_shape: TorchShape,
+    keywords: { weight?: TorchTensor; eps?: TorchNumber },
+  ): TorchTensor;
+}
+interface GroupNorm {
+  /** Each group of channels with mean 0 and variance 1; then a weight and a bias for each channel. */
+  (
+    input: TorchTensor,
+    num_groups: TorchNumber,
+    weight?: TorchTensor,
+    bias?: TorchTensor,
+    eps?: TorchNumber,
+  ): TorchTensor;
+  /** Each group of channels with mean 0 and variance 1; then a weight and a bias for each channel. */
+  (
+    input: TorchTensor,
+    num_groups: TorchNumber,
+    keywords: { weight?: TorchTensor; bias?: TorchTensor; eps?: TorchNumber },
+  ): TorchTensor;
+}
+
 export const normalisations = {
   /** The last axes, which have the shape given, with mean 0 and variance 1; then times the weight, plus the bias. */
-  layer_norm: functional<
-    (
-      input: TorchTensor,
-      normalized_shape: TorchShape,
-      weight?: TorchTensor,
-      bias?: TorchTensor,
-      eps?: TorchNumber,
-    ) => TorchTensor
-  >({ params: ["input", "normalized_shape", "weight", "bias", "eps"], needs: ["normalized_shape"], run: layerNorm }),
+  layer_norm: functional<LayerNorm>({
+    params: ["input", "normalized_shape", "weight", "bias", "eps"],
+    needs: ["normalized_shape"],
+    run: layerNorm,
+  }),
   /** The last axes, which have the shape given, with a mean square of 1; then times the weight. */
-  rms_norm: functional<
-    (input: TorchTensor, normalized_shape: TorchShape, weight?: TorchTensor, eps?: TorchNumber) => TorchTensor
-  >({ params: ["input", "normalized_shape", "weight", "eps"], needs: ["normalized_shape"], run: rmsNorm }),
+  rms_norm: functional<RmsNorm>({
+    params: ["input", "normalized_shape", "weight", "eps"],
+    needs: ["normalized_shape"],
+    run: rmsNorm,
+  }),
   /** Each group of channels with mean 0 and variance 1; then a weight and a bias for each channel. */
-  group_norm: functional<
-    (
-      input: TorchTensor,
-      num_groups: TorchNumber,
-      weight?: TorchTensor,
-      bias?: TorchTensor,
-      eps?: TorchNumber,
-    ) => TorchTensor
-  >({ params: ["input", "num_groups", "weight", "bias", "eps"], needs: ["num_groups"], run: groupNorm }),
+  group_norm: functional<GroupNorm>({
+    params: ["input", "num_groups", "weight", "bias", "eps"],
+    needs: ["num_groups"],
+    run: groupNorm,
+  }),
   /** Each lane along an axis, divided by its norm. */
   normalize: functional<
     (input: TorchTensor, keywords?: { p?: TorchNumber; dim?: number; eps?: TorchNumber }) => TorchTensor

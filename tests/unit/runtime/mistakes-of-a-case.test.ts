@@ -103,3 +103,32 @@ it("should refuse a case for a requirement that does not depend on the division"
   );
   expect((await build(guarded)).refusal(at)).toBe("it requires D > 0; here D is 0");
 });
+
+it("should take what PyTorch refuses as a mistake, unless all outputs are empty", async () => {
+  const greatest = kernel(
+    "greatest",
+    {
+      params: { x: tensor(tl.float32, ["M", "N"]), y: tensor.out(tl.float32, ["M"]), BLOCK: constexpr() },
+      grid: ({ M }) => [M],
+      config: { BLOCK: 16 },
+      reference: ({ x }) => x.amax(1),
+    },
+    ({ x, y, N, BLOCK }) => {
+      const row = tl.inBounds(tl.programId(0));
+      const most = tl.mut(tl.full([BLOCK], -Infinity, tl.float32));
+      for (const k of tl.range(0, N, BLOCK)) {
+        const value = tl.load(x.at(row, k.add(tl.arange(0, BLOCK))), { other: -Infinity });
+        most.value = tl.maximum(most.value, value);
+      }
+      tl.store(y.at(row), tl.max(most.value, 0));
+    },
+  );
+  const compiled = await build(greatest);
+  const of = (M: number, N: number) => verifyCase(compiled, device, { ...at, sizes: { M, N } });
+  expect(await of(3, 0)).toMatchObject({
+    status: "failed",
+    failure: { kind: "torch", message: expect.stringContaining("amax: an axis that it folds has no elements") },
+  });
+  expect(await of(0, 0)).toMatchObject({ status: "passed" });
+  expect(await of(3, 5)).toMatchObject({ status: "passed" });
+});

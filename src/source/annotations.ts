@@ -9,7 +9,8 @@ import { type Abstract, holder, join, PLAIN, TRACED, weaken } from "./known-valu
  * legal.
  */
 export function annotated(type: ts.TypeNode | undefined, value: Abstract | undefined): Abstract {
-  if (!type) return value ?? PLAIN;
+  // `any` says as little as no type does.
+  if (!type || type.kind === ts.SyntaxKind.AnyKeyword) return value ?? PLAIN;
   const declared = read(type, 0);
   if (value === undefined) return declared ?? PLAIN;
   return declared === undefined ? weaken(value) : meet(declared, value);

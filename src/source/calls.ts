@@ -61,6 +61,7 @@ function callMember(walk: Walk, node: ts.CallExpression, callee: ts.PropertyAcce
       callbacks(walk, args, frame.region);
       return receiver.certain || !callee.questionDotToken ? TRACED : MAYBE;
     case "arms":
+      refuseReturns(walk, args);
       callbacks(walk, args, region("branch", frame.region));
       return name === "otherwise" ? TRACED : receiver;
     case "keyed":
@@ -231,6 +232,7 @@ function callValue(
 ): Abstract {
   switch (target.kind) {
     case "op":
+      if (target.name === "when") refuseReturns(walk, args);
       callbacks(walk, args, opRegion(target.name, frame.region));
       return opResult(target.name, args);
     case "host":
@@ -251,6 +253,16 @@ function callValue(
     default:
       for (const each of args) if (each.kind === "function") walk.invoke(each, [], frame.region);
       return PLAIN;
+  }
+}
+
+/** A plain `return` in an arm would be none, so the author means the kernel's. */
+function refuseReturns(walk: Walk, arms: readonly Abstract[]): void {
+  for (const arm of arms) {
+    const body = arm.kind === "function" ? arm.node.body : undefined;
+    if (!body || !ts.isBlock(body)) continue;
+    const left = body.statements.find((each) => ts.isReturnStatement(each) && each.expression === undefined);
+    if (left) walk.problem(earlyExit.arm(), left);
   }
 }
 

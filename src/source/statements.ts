@@ -1,5 +1,6 @@
 /** Statements: declarations, JavaScript's own control flow, and the ways out of a traced loop. */
 import { ts } from "./typescript.js";
+import { unwrap } from "./sites.js";
 import { earlyExit } from "../diagnostics/catalogue/control-codes.js";
 import { tracedCondition } from "../diagnostics/catalogue/source-codes.js";
 import { assign, guarded, part, questioned, weakenNames } from "./expressions.js";
@@ -30,7 +31,7 @@ export function statements(walk: Walk, list: readonly ts.Statement[], frame: Fra
 
 function statement(walk: Walk, node: ts.Statement, frame: Frame, label: string | undefined): void {
   if (ts.isVariableStatement(node)) return declare(walk, node.declarationList, frame);
-  if (ts.isExpressionStatement(node)) return void walk.evaluate(node.expression, frame);
+  if (ts.isExpressionStatement(node)) return alone(walk, node.expression, frame);
   if (ts.isBlock(node)) return walk.statements(node.statements, inner(frame));
   if (ts.isIfStatement(node)) return branch(walk, node, frame);
   if (ts.isForOfStatement(node)) return forOf(walk, node, frame, label);
@@ -54,6 +55,17 @@ function statement(walk: Walk, node: ts.Statement, frame: Frame, label: string |
   }
   if (ts.isSwitchStatement(node)) return choose(walk, node, frame, label);
   if (ts.isIterationStatement(node, false)) plainLoop(walk, node, frame, label);
+}
+
+/** An expression whose value nothing takes. */
+function alone(walk: Walk, node: ts.Expression, frame: Frame): void {
+  walk.evaluate(node, frame);
+  const called = unwrap(node);
+  if (!ts.isCallExpression(called)) return;
+  const callee = walk.evaluate(called.expression, frame);
+  const isGenerator = callee.kind === "function" && "asteriskToken" in callee.node && callee.node.asteriskToken;
+  // At the top of a file a generator may be anything; in a kernel it is part of what is traced.
+  if (isGenerator && frame.region) walk.problem(earlyExit.generator(), called);
 }
 
 function declare(walk: Walk, list: ts.VariableDeclarationList, frame: Frame): void {

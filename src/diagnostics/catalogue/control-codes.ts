@@ -77,6 +77,9 @@ export const earlyExit = defineCode("early-exit", {
     "`continue` drops the rest of a traced loop's body from the kernel, not from one iteration; put the rest in tl.when(condition, () => …), or in an `if` when JavaScript knows the condition",
   return: () =>
     "`return` leaves a traced loop while the kernel is traced; hold the value in tl.mut(…) and return it after the loop",
+  arm: () => "`return` ends only this arm, which ends here anyway; tl.exit() ends the kernel's program",
+  generator: () =>
+    "a generator's body runs only while something iterates over it, so the kernel has none of it; make it an ordinary function",
   collected: () => `a traced loop yields one symbolic index and cannot be collected; write ${LOOP} { … }`,
 });
 

@@ -499,3 +499,34 @@ test.each(["new Array(n)", "Array(n)"])("%s has no length", (text) => {
   );
   expect(inKernel("const list = new Array(3).fill(a); const other = Array(a, b);")).toEqual([]);
 });
+
+test.each([
+  "tl.when(n.gt(3), () => { return; });",
+  "tl.when(n.gt(3), () => { tl.store(a, b); return; });",
+  "tl.when(n.gt(3), () => { tl.store(a, b); }).otherwise(() => { return; });",
+])("%s ends no kernel", (body) => {
+  expect(message(body)).toBe(
+    "early-exit: `return` ends only this arm, which ends here anyway; tl.exit() ends the kernel's program",
+  );
+});
+
+test("an arm may return a value, and return early where JavaScript decides", () => {
+  expect(
+    inKernel("tl.when(MODE, () => { return a; }).otherwise(() => { if (options.fast) return; return b; });"),
+  ).toEqual([]);
+});
+
+test.each(["function* init() { tl.store(a, b); } init();", "const init = function* () { tl.store(a, b); }; init();"])(
+  "%s runs nothing",
+  (body) => {
+    expect(message(body)).toBe(
+      "early-exit: a generator's body runs only while something iterates over it, so the kernel has none of it; make it an ordinary function",
+    );
+  },
+);
+
+test("any says as little as no type", () => {
+  const before = `${HEAD} kernel("k", { params: {}, grid: () => [1] }, ({ a, n }: any) => {`;
+  expect(lint(`${before}\nif (n) { tl.store(a, 1); }\n});`)).toHaveLength(1);
+  expect(lint(`${before}\nconst f = (x: any, mask: any) => (mask ? x : a); f(a, n);\n});`)).toHaveLength(1);
+});

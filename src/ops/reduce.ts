@@ -225,9 +225,15 @@ function index<Name extends "argmax" | "argmin">(name: Name, first: First) {
   });
 }
 
-/** The index of the largest element along an axis: `tl.argmax(x, axis=0)`. */
+/**
+ * The index of the largest element along an axis: `tl.argmax(x, axis=0)`. Beside NaN Triton's order of comparisons decides
+ * which it is.
+ */
 export const argmax = index("argmax", (a, b) => a > b);
-/** The index of the smallest element along an axis: `tl.argmin(x, axis=0)`. */
+/**
+ * The index of the smallest element along an axis: `tl.argmin(x, axis=0)`. Beside NaN Triton's order of comparisons decides
+ * which it is.
+ */
 export const argmin = index("argmin", (a, b) => a < b);
 
 /** Exclusive or over an axis, or over all: `tl.xor_sum(x, axis=0)`. */

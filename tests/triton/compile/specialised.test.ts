@@ -19,6 +19,7 @@ interface Compiled {
   readonly spilled: number;
   readonly shared: number;
   readonly products: number;
+  readonly config: Readonly<Record<string, number>>;
 }
 
 const SHARED_BYTES = 232_448;
@@ -26,6 +27,8 @@ const SHARED_BYTES = 232_448;
 const MOST_SPILLED = 16;
 /** Likewise of a random one, which computes more in its loops. */
 const MOST_SPILLED_AT_RANDOM = 24;
+/** Three consumers have 160 registers a thread, not 240, and masks that compare rows want more. */
+const MOST_SPILLED_BY_THREE = 96;
 
 interface Sample {
   readonly name: string;
@@ -109,9 +112,10 @@ test("should compile for sm_90 with every Triton, with hardly a spill and with r
       lines.map(({ name }) => ({ name, error: undefined })),
     );
     for (const each of compiled) {
-      const { triton, spilled, registers, shared, products: count } = each;
+      const { triton, spilled, registers, shared, products: count, config } = each;
+      const most = isRandom(each) ? MOST_SPILLED_AT_RANDOM : MOST_SPILLED;
       expect(triton.startsWith(version)).toBe(true);
-      expect(spilled).toBeLessThanOrEqual(isRandom(each) ? MOST_SPILLED_AT_RANDOM : MOST_SPILLED);
+      expect(spilled).toBeLessThanOrEqual(config["CONSUMERS"] === 3 ? MOST_SPILLED_BY_THREE : most);
       expect(registers).toBeLessThanOrEqual(255);
       expect(shared).toBeLessThanOrEqual(SHARED_BYTES);
       expect(count).toBeGreaterThan(0);

@@ -3,10 +3,10 @@
  * followed to what they were assigned, and an expression counts at an access only while what it names has not changed.
  */
 import { writes } from "../liveness.js";
-import type { Expression, FunctionTree, GivenSignature, KernelTree, Statement } from "../tree.js";
+import type { Expression, FunctionTree, GivenSignature, If, KernelTree, Statement } from "../tree.js";
 import { kindOf } from "../value.js";
 import { callsIn } from "./expression-parts.js";
-import type { Access, Env, Passed } from "./python-access.js";
+import type { Access, Binding, Env, Passed } from "./python-access.js";
 import { conditionsOf, linear, type Linear, sizeOf } from "./linear-address.js";
 import { movedBy, type Step } from "./moved-names.js";
 import { widthsOf } from "./widths.js";
@@ -65,6 +65,9 @@ class Walk {
   /** The statements of the loops that are open which move a name. */
   readonly #steps: ReadonlyMap<Statement, Step>[] = [];
 
+  /** By a flag: what an arm under it made of names, and which version they have behind the branch. */
+  readonly #flagged = new Map<string, ReadonlyMap<string, Flagged>>();
+
   constructor(readonly passed: Passed) {}
 
   block(body: readonly Statement[]): void {
@@ -98,16 +101,8 @@ class Walk {
         if (target.kind !== "Name") return;
         return this.#bind([[target.id, { ...statement, kind: "BinOp", left: target, op, right: value }]]);
       }
-      case "If": {
-        this.#visit(statement.test);
-        const before = this.#env;
-        for (const arm of [statement.body, statement.orelse]) {
-          this.#env = before;
-          this.block(arm);
-        }
-        this.#env = before;
-        return this.#forget(writes([statement]));
-      }
+      case "If":
+        return this.#if(statement);
       case "For": {
         this.#visit(statement.iter);
         const before = this.#env;
@@ -127,6 +122,35 @@ class Walk {
       default:
         return this.#visit(statement);
     }
+  }
+
+  #if(statement: If): void {
+    this.#visit(statement.test);
+    const before = this.#env;
+    const flag = flagOf(statement.test, before);
+    const arms = [statement.body, statement.orelse].map((arm, i) => {
+      const key = i === 0 ? flag : opposite(flag);
+      this.#env = this.#under(key, before);
+      this.block(arm);
+      return [key, this.#env] as const;
+    });
+    this.#env = before;
+    const names = writes([statement]);
+    this.#forget(names);
+    for (const [key, env] of arms) {
+      if (key === undefined) continue;
+      const found = names.flatMap((name) => {
+        const [then, now] = [env.get(name), this.#env.get(name)];
+        return then && now ? [[name, { then, now: now.version }] as const] : [];
+      });
+      this.#flagged.set(key, new Map([...(this.#flagged.get(key) ?? []), ...found]));
+    }
+  }
+
+  /** What names are where a flag holds, under which an earlier branch has bound them. */
+  #under(key: string | undefined, env: Env): Env {
+    const bound = [...(this.#flagged.get(key ?? "") ?? [])].filter(([name, { now }]) => env.get(name)?.version === now);
+    return bound.length === 0 ? env : new Map([...env, ...bound.map(([name, { then }]) => [name, then] as const)]);
   }
 
   #bind(pairs: readonly (readonly [string, Expression])[]): void {
@@ -175,6 +199,26 @@ class Walk {
     }
   }
 }
+
+interface Flagged {
+  readonly then: Binding;
+  readonly now: number;
+}
+
+/** A condition that does not change while the kernel runs: a flag, or whether a pointer is given. */
+function flagOf(test: Expression, env: Env): string | undefined {
+  if (test.kind === "UnaryOp" && test.op === "Not") return opposite(flagOf(test.operand, env));
+  if (test.kind === "Name") return env.has(test.id) ? undefined : test.id;
+  if (test.kind !== "Compare" || test.left.kind !== "Name" || test.comparators.length !== 1) return undefined;
+  const [op, other] = [test.ops[0], test.comparators[0]!];
+  const isNone = other.kind === "Constant" && other.of === "NoneType";
+  const given = `${test.left.id} is given`;
+  if (!isNone || kindOf(test.left) !== "pointer") return undefined;
+  return op === "IsNot" ? given : op === "Is" ? opposite(given) : undefined;
+}
+
+const opposite = (flag: string | undefined): string | undefined =>
+  flag?.startsWith("not ") ? flag.slice("not ".length) : flag && `not ${flag}`;
 
 /** Why a pointer is followed to no parameter. */
 function lost(leaf: Expression | undefined): NonNullable<Access["lost"]> {

@@ -4,9 +4,11 @@
  */
 import { liveAtHead, liveBefore, writes } from "../liveness.js";
 import { onlyComputes } from "../op-calls.js";
-import { rewritten, shared } from "../rewrite-tree.js";
+import { constantOf } from "../made-nodes.js";
+import { rewritten, shared, withArguments } from "../rewrite-tree.js";
 import type { Call, For, FunctionTree, KernelTree, Statement, While } from "../tree.js";
 import { accessesOf, passedBy } from "./address-walk.js";
+import type { Access } from "./python-access.js";
 import { type Considered, type LiftedTensor, Lifting, withView } from "./lifted-tensors.js";
 
 export interface Lifted {
@@ -26,16 +28,20 @@ export interface LiftedAccess {
   readonly why: string | undefined;
 }
 
-/** `only` are the pointers that may become tensors. */
-export function lifted(tree: KernelTree, only?: ReadonlySet<string>): Lifted {
+/** `only` are the pointers that may become tensors; those that are `masked` keep their masks beside their views. */
+export function lifted(tree: KernelTree, only?: ReadonlySet<string>, masked?: ReadonlySet<string>): Lifted {
   const [first, ...helpers] = tree.functions;
   const kernel = shared(first!);
   const passed = passedBy(kernel, tree);
   const taken = new Set(kernel.params.map(({ name }) => name));
-  const { tensors, considered } = new Lifting(accessesOf(kernel, passed), taken, passed, only);
+  const { tensors, considered } = new Lifting(accessesOf(kernel, passed), taken, passed, { only, masked });
   const calls = new Map(
     considered.flatMap((each) =>
-      "view" in each ? [[each.access.call, withView(each.access, each.view, each.mask)]] : [],
+      "view" in each
+        ? [[each.access.call, withView(each.access, each.view, each.mask)]]
+        : leavesOpen(each.access, tensors)
+          ? [[each.access.call, withZero(each.access.call)]]
+          : [],
     ),
   );
   return {
@@ -44,6 +50,14 @@ export function lifted(tree: KernelTree, only?: ReadonlySet<string>): Lifted {
     accesses: considered.map(described).toSorted((a, b) => a.line - b.line),
   };
 }
+
+/** Where a tensor has views, other lanes of a masked load hold 0; they do so for its other loads too. */
+function leavesOpen({ base, isStore, call }: Access, tensors: readonly LiftedTensor[]): boolean {
+  const { mask, other } = call.bound!;
+  return !isStore && mask !== undefined && other === undefined && tensors.some(({ param }) => param === base);
+}
+
+const withZero = (call: Call): Call => withArguments(call, { ...call.bound, other: constantOf("float", 0, call) });
 
 function described(each: Considered): LiftedAccess {
   const { base, lost, isStore, call } = each.access;
@@ -71,10 +85,11 @@ function withoutDead(body: readonly Statement[], after: ReadonlySet<string>): re
       live,
     );
     switch (kind) {
-      case "If":
-        return [
-          { ...statement, body: withoutDead(statement.body, inner), orelse: withoutDead(statement.orelse, inner) },
-        ];
+      case "If": {
+        const [body, orelse] = [withoutDead(statement.body, inner), withoutDead(statement.orelse, inner)];
+        const isEmptied = body.length + orelse.length === 0 && onlyComputes(statement.test);
+        return isEmptied ? [] : [{ ...statement, body, orelse }];
+      }
       case "For":
       case "While":
         return [{ ...statement, body: loopBody(statement, inner) }];

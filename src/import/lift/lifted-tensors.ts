@@ -44,6 +44,12 @@ interface Reach {
 
 type Read = { readonly access: Access; readonly reaches: readonly Reach[]; readonly extra: readonly Condition[] };
 
+/** The pointers that may become tensors, and those of them whose accesses keep their masks. */
+interface Choice {
+  readonly only?: ReadonlySet<string> | undefined;
+  readonly masked?: ReadonlySet<string> | undefined;
+}
+
 /** A tensor for each pointer parameter of which an access can be a view. */
 export class Lifting {
   readonly tensors: LiftedTensor[] = [];
@@ -55,8 +61,9 @@ export class Lifting {
     accesses: readonly Access[],
     private readonly taken: ReadonlySet<string>,
     private readonly passed: Passed,
-    only?: ReadonlySet<string>,
+    private readonly choice: Choice,
   ) {
+    const { only } = choice;
     for (const base of new Set(accesses.map((access) => access.base)))
       if (base === undefined || !only || only.has(base))
         this.#param(
@@ -68,7 +75,8 @@ export class Lifting {
   #param(base: string | undefined, accesses: readonly Access[]): void {
     const found: Read[] = [];
     for (const access of accesses) {
-      const read = access.lost?.why ?? readOf(access, this.passed);
+      const keepsMask = base !== undefined && this.choice.masked?.has(base) === true;
+      const read = access.lost?.why ?? readOf(access, this.passed, keepsMask);
       if (typeof read === "string") this.considered.push({ access, why: read });
       else found.push(read);
     }
@@ -162,7 +170,7 @@ const ordered = (reaches: readonly Reach[]): readonly Reach[] =>
   reaches.toSorted((a, b) => (a.span.axis ?? -1) - (b.span.axis ?? -1) || b.strides.length - a.strides.length);
 
 /** The indices of an access by what they are multiplied by, or why it has none. */
-function readOf(access: Access, passed: Passed): Read | string {
+function readOf(access: Access, passed: Passed, keepsMask: boolean): Read | string {
   const groups = new Map<string, Term[]>();
   const terms = access.terms.length > 0 ? access.terms : [first(access)];
   for (const term of terms) groups.set(keyOf(term), [...(groups.get(keyOf(term)) ?? []), term]);
@@ -183,11 +191,12 @@ function readOf(access: Access, passed: Passed): Read | string {
       );
     };
     const place = left.findIndex((condition) => condition.size !== undefined && concerns(condition));
-    const [condition] = place < 0 ? [] : left.splice(place, 1);
+    const bound = left[place];
+    const [condition] = place < 0 || keepsMask ? [] : left.splice(place, 1);
     // A view masks what is below 0 too.
     if (condition) left = left.filter((each) => each.size !== undefined || !concerns(each));
     const within = access.within.find(({ index, env }) => index && canonical(index, env) === text);
-    const size = condition?.size ?? within?.size ?? remainderOf(span.inner, access.env, passed);
+    const size = bound?.size ?? within?.size ?? remainderOf(span.inner, access.env, passed);
     reaches.push({ strides: terms[0]!.strides, span, text, size, isClaimed: !condition });
   }
   const axes = reaches.flatMap(({ span }) => (span.axis === undefined ? [] : [span.axis]));

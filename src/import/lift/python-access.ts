@@ -2,7 +2,7 @@
 import type { Call, Expression } from "../tree.js";
 
 /** What a name is at a place: its version, and what it was assigned, seen from there. */
-interface Binding {
+export interface Binding {
   readonly version: number;
   readonly value?: Expression;
   readonly env?: Env;

@@ -77,22 +77,27 @@ async function withViews(
   const tree = treeOf(read);
   const { tensors, accesses } = lifted(tree);
   const refused = new Map<string, string>();
-  const attemptWith = (params: readonly string[]): Promise<ImportedKernel | "tried"> =>
-    attempt(read, tools, way, new Set(), lifted(tree, new Set(params)));
+  const attemptWith = (params: readonly string[], masks: readonly string[]): Promise<ImportedKernel | "tried"> =>
+    attempt(read, tools, way, new Set(), lifted(tree, new Set(params), new Set(masks)));
   const wanted = tensors.map(({ param }) => param);
   let best = plain;
   let kept: readonly string[] = [];
-  for (const params of [wanted, ...(wanted.length > 1 ? wanted.map((param) => [param]) : [])]) {
-    if (params.length === 0) break;
-    const next = await attemptWith([...kept, ...params]);
-    if (next !== "tried" && isEqual(next)) [best, kept] = [next, [...kept, ...params]];
-    else for (const param of params) refused.set(param, next === "tried" ? "" : whyNot(next));
-    if (kept.length === wanted.length) break;
+  let masked: readonly string[] = [];
+  const keep = async (params: readonly string[], masks: readonly string[]): Promise<void> => {
+    const next = await attemptWith([...kept, ...params], [...masked, ...masks]);
+    if (next !== "tried" && isEqual(next)) [best, kept, masked] = [next, [...kept, ...params], [...masked, ...masks]];
+    else if (masks.length === 0) for (const param of params) refused.set(param, next === "tried" ? "" : whyNot(next));
+  };
+  if (wanted.length > 1) await keep(wanted, []);
+  for (const param of wanted) {
+    if (!kept.includes(param)) await keep([param], []);
+    // A view may mask more than the Python does, such as what is below 0.
+    if (!kept.includes(param)) await keep([param], [param]);
   }
   const isKept = ({ param }: LiftedAccess): boolean => param !== undefined && kept.includes(param);
   const left = accesses.filter((access) => !isKept(access));
   const found = [
-    ...lifted(tree, new Set(kept)).accesses.filter(isKept),
+    ...lifted(tree, new Set(kept), new Set(masked)).accesses.filter(isKept),
     ...left.map((access) => ({ ...access, why: access.why ?? refused.get(access.param ?? "") })),
   ];
   const first = read.functions[0]!.line - 1;

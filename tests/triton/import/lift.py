@@ -228,3 +228,40 @@ def left_out(x_ptr, bias_ptr, sum_ptr, n, BLOCK: tl.constexpr):
     if bias_ptr is not None:
         x += tl.load(bias_ptr + offs, mask=offs < n, other=0.0)
     tl.store(sum_ptr, tl.sum(x))
+
+
+# 4 of 4
+# x_ptr:*fp32,y_ptr:*fp32,z_ptr:*fp32,stride:i32,n:i32,SCALED=True,BLOCK=32
+@triton.jit
+def flagged(x_ptr, y_ptr, z_ptr, stride, n, SCALED: tl.constexpr, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    x_ptr += row * stride
+    if not SCALED:
+        z_ptr += row * stride
+    else:
+        y_ptr += row * stride
+    offs = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offs, mask=offs < n, other=0.0)
+    if SCALED:
+        y = tl.load(y_ptr + offs, mask=offs < n, other=0.0)
+        tl.store(y_ptr + offs, x * y, mask=offs < n)
+    if not SCALED:
+        tl.store(z_ptr + offs, x, mask=offs < n)
+
+
+# 1 of 2
+# x_ptr:*fp32,y_ptr:*fp32,stride:i32,n:i32,SCALED=True,BLOCK=32
+@triton.jit
+def otherwise_flagged(x_ptr, y_ptr, stride, n, SCALED: tl.constexpr, BLOCK: tl.constexpr):
+    offs = tl.arange(0, BLOCK)
+    if SCALED:
+        y_ptr += tl.program_id(0) * stride
+    tl.store(y_ptr + offs, tl.load(x_ptr + offs, mask=offs < n, other=0.0), mask=offs < n)
+
+
+# 3 of 3
+# x_ptr:*fp32,at_ptr:*i32,y_ptr:*fp32,n:i32,BLOCK=32
+@triton.jit
+def anywhere(x_ptr, at_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    at = tl.load(at_ptr + tl.program_id(0)) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y_ptr + at, tl.load(x_ptr + at, mask=at < n, other=0.0), mask=(at >= 0) & (at < n))

@@ -77,6 +77,9 @@ it.each([
   ["one_head", 'q: tensor.inout(tl.float32, ["tokens", "M", "N"]),'],
   ["left_out", 'bias: tensor(tl.float32, ["n"], { contiguous: true }).optional(),'],
   ["left_out", "tl.store(sum.at(tl.inBounds(0)), tl.sum(x.value));"],
+  ["flagged", "tl.store(yPtr.at(tl.inBounds(row), offs), x.mul(y));"],
+  ["anywhere", "tl.load(x.at(tl.inBounds(at)), { mask: at.lt(n) })"],
+  ["anywhere", "tl.store(y.at(at), "],
   ["constants", 'y: tensor.out(tl.float32, ["heads", "D"], { contiguous: true }),'],
 ])("should declare tensors and write views: %s", async (name, part) => {
   expect((await lifted(name)).text).toContain(part);

@@ -1,13 +1,13 @@
 /**
  * Imports every Triton kernel of a folder of Python files and prints how many are equal, and why others are not, the most
  * frequent reason first: `npm run import:folder -- FOLDER [--part 2/8] [--kernel NAME]… [--out OUT]
- * [--lift]`.
- * Nothing is fetched.
+ * [--lift] [--record NAME]`. Nothing is fetched.
  *
  * A file `NAME.types` beside `NAME.py` has a line for each kernel, its name and what `--types` takes. A file
  * `NAME.call.py` launches the kernels, with launches noted; without either, the file is run as its own driver. A part,
  * such as 2/8, is every eighth file from the second on. OUT gets the kernel files that build. Each of them is given to
- * the TypeScript compiler, and to what `tilescript check` does.
+ * the TypeScript compiler, and to what `tilescript check` does. With `--record`, the counts of the part are kept in
+ * `bench/results/imports.json` by the name of the collection.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -22,6 +22,7 @@ import { thisMachine } from "../src/runtime/devices/machine.js";
 import type { ImportRequest, ReadKernel } from "../src/runtime/python/protocol.js";
 import { proofDiagnostics } from "../src/runtime/report/proof-text.js";
 import { Worker } from "../src/runtime/python/worker.js";
+import { recordPart } from "./import-record.js";
 
 const READ_MS = 60_000;
 const { values: given, positionals } = parseArgs({
@@ -30,6 +31,7 @@ const { values: given, positionals } = parseArgs({
     kernel: { type: "string", multiple: true, default: [] },
     out: { type: "string" },
     lift: { type: "boolean", default: false },
+    record: { type: "string" },
   },
   allowPositionals: true,
 });
@@ -183,3 +185,7 @@ for (const [name, number] of counts) console.log(`${String(number).padStart(5)} 
 const ranked = [...reasons].sort(([, a], [, b]) => b.length - a.length);
 for (const [why, names] of ranked)
   console.log(`${String(names.length).padStart(5)}  ${why}: ${names.slice(0, 4).join(", ")}`);
+if (given.record !== undefined) {
+  const numbers = Object.fromEntries(ranked.slice(0, 20).map(([why, names]) => [why, names.length]));
+  recordPart(given.record, given.part, { counts: Object.fromEntries(counts), reasons: numbers }, python);
+}

@@ -24,6 +24,7 @@ import { launchTable } from "./launch-table.js";
 import { tuningTable } from "./tuning-table.js";
 import { proofTable } from "./proof-table.js";
 import { proofTimes } from "./proof-times.js";
+import { importTable } from "./import-table.js";
 import { siteTable } from "./site-table.js";
 import { speedTable } from "./speed-table.js";
 import { tolerancesModule } from "./tolerances.js";
@@ -37,6 +38,7 @@ export const documents = [
   "README.md",
   "docs/architecture.md",
   "docs/install.md",
+  "docs/import.md",
   "docs/language.md",
   "docs/spec.md",
   "docs/cli.md",
@@ -86,6 +88,7 @@ async function parts(): Promise<MarkedParts> {
     short: fence("ts", read("examples/softmax.ts").replace(/^\/\*\*.*\*\/\n/, "")),
     short_emitted: fence("python", kernelPart(short.python, "softmax")),
     speed: speedTable(),
+    imports: importTable(),
     site: siteTable(),
     folders: folderTable(),
     gallery: galleryTable(),

@@ -1,0 +1,43 @@
+/** The table of `docs/import.md`: what became of collections of kernels, from `npm run import:folder -- … --record NAME`. */
+import { type ImportPart, readRecord } from "../bench/import-record.js";
+
+export function importTable(): string {
+  const record = readRecord();
+  if (!record) throw new Error("bench/results/imports.json is missing: npm run import:folder -- FOLDER --record NAME");
+  const collections = Object.entries(record.collections).map(([name, parts]) => [name, Object.values(parts)] as const);
+  const all = ["all", collections.flatMap(([, parts]) => parts)] as const;
+  const table = [HEAD, HEAD.map(() => "---"), ...[...collections, all].map(([name, parts]) => row(name, parts))];
+  const made = `Triton ${record.triton}, ${record.date}; shares are of the kernels that Triton compiles, and of the loads and stores of those that come back equal.`;
+  return ["", made, "", ...table.map((cells) => `| ${cells.join(" | ")} |`), ""].join("\n");
+}
+
+const HEAD = [
+  "collection",
+  "kernels",
+  "equal",
+  "equal with flags fixed too",
+  "loads and stores",
+  "that are views",
+  "build",
+  "clean under tsc",
+  "without a mistake for check",
+];
+
+function row(name: string, parts: readonly ImportPart[]): readonly string[] {
+  const sum = (...counts: readonly string[]): number =>
+    parts.reduce((total, part) => total + counts.reduce((found, each) => found + (part.counts[each] ?? 0), 0), 0);
+  const kernels = sum("equal", "equal for the traced flags", "differs", "not imported");
+  const accesses = sum("accesses");
+  const share = (count: number, of: number): string => `${count} (${Math.round((100 * count) / of)} %)`;
+  return [
+    name,
+    String(kernels),
+    share(sum("equal"), kernels),
+    share(sum("equal", "equal for the traced flags"), kernels),
+    String(accesses),
+    share(sum("accesses that are views"), accesses),
+    String(sum("builds")),
+    String(sum("clean under tsc")),
+    String(sum("check proves everything", "check leaves questions")),
+  ];
+}

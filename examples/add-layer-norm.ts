@@ -33,10 +33,9 @@ const addLayerNormForward = kernel(
     const cols = tl.arange(0, BLOCK_N);
     const left = tl.load(x.at(row, cols)).to(tl.float32);
     const right = tl.load(residual.at(row, cols)).to(tl.float32);
-    // As PyTorch does it: the sum is rounded before it is normalised.
-    const rounded = left.add(right).to(T);
-    tl.store(sum.at(row, cols), rounded);
-    const values = rounded.to(tl.float32);
+    // What is normalised is the sum as it is. Rows of few elements would lose digits with a rounded one.
+    const values = left.add(right);
+    tl.store(sum.at(row, cols), values.to(T));
     const average = tl.sum(values, 0).div(N.to(tl.float32));
     // Columns past the end count neither in the mean nor in the variance.
     const centred = tl.where(cols.lt(N), values.sub(average), 0);

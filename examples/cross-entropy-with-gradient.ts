@@ -4,7 +4,7 @@
  * while it still lies in the L2 cache: logits come from memory once.
  */
 import { constexpr, kernel, main, scalar, tensor, tl } from "tilescript";
-import { labels, LN_2, LOG2_E, logits, T, WIDTH } from "./cross-entropy.js";
+import { labels, LOG2_E, logits, lossOf, T, WIDTH } from "./cross-entropy.js";
 
 export const crossEntropyWithGradient = kernel(
   "cross_entropy_with_gradient",
@@ -74,11 +74,11 @@ export const crossEntropyWithGradient = kernel(
       const top = tl.max(best.value, 0);
       const shift = tl.where(top.eq(-Infinity), 0, top);
       const sum = tl.sum(total.value.mul(tl.exp2(best.value.sub(shift))), 0);
-      const log2Sum = shift.add(tl.log2(sum));
-      const logSum = log2Sum.mul(LN_2);
+      const logSum = { shift, log2Sum: tl.log2(sum) };
       const label = tl.load(labels.at(row)).to(tl.int32);
-      tl.store(loss.at(row), logSum.sub(tl.load(logits.at(row, label)).to(tl.float32)).mul(scale));
+      tl.store(loss.at(row), lossOf(logSum, tl.load(logits.at(row, label)).to(tl.float32)).mul(scale));
 
+      const log2Sum = shift.add(logSum.log2Sum);
       const firstCols = tl.arange(0, KEPT);
       const p0 = tl.exp2(kept.to(tl.float32).mul(LOG2_E).sub(log2Sum));
       tl.store(dlogits.at(row, firstCols), tl.where(firstCols.eq(label), p0.sub(1), p0).mul(scale).to(T), {

@@ -46,8 +46,14 @@ function visitColumns({ N, LANES, ROUNDS }: Columns, visit: (columns: ReturnType
   tl.when(whole.lt(N), () => visit(whole.add(columns)));
 }
 
-/** The natural logarithm of the sum of the exponentials of a row, as PyTorch has it: NaN for a row of NaN, or of +∞. */
-function logSumExp(x: TensorOf<typeof T, ["M", "N"]>, row: Scalar<"int32">, sizes: Columns): Scalar<"float32"> {
+/** To base 2, the greatest element of a row and how much the logarithm of the row's sum of exponentials is above it. */
+interface LogSum {
+  readonly shift: Scalar<"float32">;
+  readonly log2Sum: Scalar<"float32">;
+}
+
+/** As PyTorch has it: NaN for a row of NaN, or of +∞. */
+function logSumExp(x: TensorOf<typeof T, ["M", "N"]>, row: Scalar<"int32">, sizes: Columns): LogSum {
   const best = tl.mut(tl.full([sizes.LANES], -Infinity, tl.float32));
   const total = tl.mut(tl.zeros([sizes.LANES], tl.float32));
   visitColumns(sizes, (columns) => {
@@ -63,7 +69,15 @@ function logSumExp(x: TensorOf<typeof T, ["M", "N"]>, row: Scalar<"int32">, size
   const top = tl.max(best.value, 0);
   const shift = tl.where(top.eq(-Infinity), 0, top);
   const sum = tl.sum(total.value.mul(tl.exp2(best.value.sub(shift))), 0);
-  return shift.add(tl.log2(sum)).mul(LN_2);
+  return { shift, log2Sum: tl.log2(sum) };
+}
+
+/**
+ * `lse - logit` of an element of the row, from its distance to the greatest one: that of the greatest one is 0, however
+ * the logits were rounded.
+ */
+export function lossOf({ shift, log2Sum }: LogSum, logit: Scalar<"float32">): Scalar<"float32"> {
+  return log2Sum.add(shift.sub(tl.minimum(logit.mul(LOG2_E), shift))).mul(LN_2);
 }
 
 const crossEntropyForward = kernel(
@@ -79,8 +93,8 @@ const crossEntropyForward = kernel(
     const row = tl.inBounds(tl.programId(0));
     const logSum = logSumExp(logits, row, { N, LANES, ROUNDS });
     const label = tl.load(labels.at(row));
-    tl.store(lse.at(row), logSum);
-    tl.store(loss.at(row), logSum.sub(tl.load(logits.at(row, label)).to(tl.float32)));
+    tl.store(lse.at(row), logSum.shift.add(logSum.log2Sum).mul(LN_2));
+    tl.store(loss.at(row), lossOf(logSum, tl.load(logits.at(row, label)).to(tl.float32)));
   },
 );
 

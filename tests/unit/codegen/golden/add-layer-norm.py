@@ -90,10 +90,14 @@ def add_layer_norm_forward_kernel(
         mask=mask,
         other=0.0,
     ).to(tl.float32)
-    # As PyTorch does it: the sum is rounded before it is normalised.
-    rounded = (left + right).to(y_ptr.dtype.element_ty)
-    tl.store(sum_ptr + row * stride_sum_m + cols * stride_sum_n, rounded, mask=mask)
-    values = rounded.to(tl.float32)
+    # What is normalised is the sum as it is. Rows of few elements would lose digits
+    # with a rounded one.
+    values = left + right
+    tl.store(
+        sum_ptr + row * stride_sum_m + cols * stride_sum_n,
+        values.to(y_ptr.dtype.element_ty),
+        mask=mask,
+    )
     average = tl.sum(values, axis=0) / tl.cast(N, tl.float32)
     centred = tl.where(mask, values - average, 0.0)
     scale = tl.rsqrt(tl.sum(centred * centred, axis=0) / tl.cast(N, tl.float32) + eps)

@@ -114,24 +114,32 @@ def cross_entropy_with_gradient_kernel(
         top = tl.max(best, axis=0)
         shift = tl.where(top == float("-inf"), 0.0, top)
         sum_ = tl.sum(total * tl.exp2(best - shift), axis=0)
-        log2_sum = shift + tl.log2(sum_)
-        log_sum = log2_sum * 0.6931471805599453
+        log2_sum = tl.log2(sum_)
         label = tl.load(labels_ptr + m * stride_labels_m).to(tl.int32)
         tl.store(
             loss_ptr + m * stride_loss_m,
             (
-                log_sum
-                - tl.load(
-                    logits_base + label.to(tl.int64) * stride_logits_n,
-                    mask=(label >= 0) & (label < N),
-                    other=0.0,
-                ).to(tl.float32)
+                log2_sum
+                + (
+                    shift
+                    - tl.minimum(
+                        tl.load(
+                            logits_base + label.to(tl.int64) * stride_logits_n,
+                            mask=(label >= 0) & (label < N),
+                            other=0.0,
+                        ).to(tl.float32)
+                        * 1.4426950408889634,
+                        shift,
+                    )
+                )
             )
+            * 0.6931471805599453
             * scale,
         )
 
+        log2_sum_1 = shift + log2_sum
         first_cols = tl.arange(0, KEPT)
-        p0 = tl.exp2(kept.to(tl.float32) * 1.4426950408889634 - log2_sum)
+        p0 = tl.exp2(kept.to(tl.float32) * 1.4426950408889634 - log2_sum_1)
         dlogits_base = dlogits_ptr + tl.cast(m, tl.int64) * stride_dlogits_m
         tl.store(
             dlogits_base + first_cols.to(tl.int64) * stride_dlogits_n,
@@ -153,7 +161,7 @@ def cross_entropy_with_gradient_kernel(
                 other=0.0,
                 eviction_policy="evict_first",
             ).to(tl.float32)
-            p = tl.exp2(logit * 1.4426950408889634 - log2_sum)
+            p = tl.exp2(logit * 1.4426950408889634 - log2_sum_1)
             tl.store(
                 dlogits_base + cols.to(tl.int64) * stride_dlogits_n,
                 (tl.where(cols == label, p - 1.0, p) * scale).to(

@@ -100,17 +100,27 @@ def cross_entropy_forward_kernel(
     top = tl.max(best, axis=0)
     shift_1 = tl.where(top == float("-inf"), 0.0, top)
     sum_ = tl.sum(total * tl.exp2(best - shift_1), axis=0)
-    value = (shift_1 + tl.log2(sum_)) * 0.6931471805599453
+    log2_sum = tl.log2(sum_)
     label = tl.load(labels_ptr + row * stride_labels_m)
-    tl.store(lse_ptr + row * stride_lse_m, value)
+    tl.store(lse_ptr + row * stride_lse_m, (shift_1 + log2_sum) * 0.6931471805599453)
     tl.store(
         loss_ptr + row * stride_loss_m,
-        value
-        - tl.load(
-            logits_base + label.to(tl.int64) * stride_logits_n,
-            mask=label < N,
-            other=0.0,
-        ).to(tl.float32),
+        (
+            log2_sum
+            + (
+                shift_1
+                - tl.minimum(
+                    tl.load(
+                        logits_base + label.to(tl.int64) * stride_logits_n,
+                        mask=label < N,
+                        other=0.0,
+                    ).to(tl.float32)
+                    * 1.4426950408889634,
+                    shift_1,
+                )
+            )
+        )
+        * 0.6931471805599453,
     )
 
 

@@ -104,7 +104,10 @@ try {
       if (next % 2 === 0 && most === Infinity) judgeRandom(next);
       else await judgeMutated(seeded, next);
     } catch (error) {
-      if (!isRefusal(error)) throw error;
+      if (!isRefusal(error)) {
+        console.log(`the kernel of seed ${next} ends with an error of the prover's own`);
+        throw error;
+      }
       counts.refused++;
     }
   }

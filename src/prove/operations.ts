@@ -4,7 +4,7 @@ import type { OperandKind } from "../ir/op.js";
 import { typedArguments } from "../ir/typed.js";
 import { members } from "../types/dtype.js";
 import type { Type } from "../types/types.js";
-import { number, type Term } from "../terms/term.js";
+import { number, symbol, type Term } from "../terms/term.js";
 import type { Environment } from "./symbolic-environment.js";
 import type { ViewMasks } from "./reaching.js";
 import {
@@ -106,13 +106,19 @@ function termsOf(environment: Environment, statement: OpStatement): readonly (Sy
       return Array.isArray(made) ? made[i] : (made as Term | undefined);
     };
     const shape = environment.shape(type);
-    if (rule(shape.map(() => number(0))) === undefined) return undefined;
+    if (!isTotal(rule, shape)) return undefined;
     return asResult(
       type,
       tile(shape, (lane) => rule(lane)!),
       operands,
     );
   });
+}
+
+/** Whether a rule holds for every lane: some, such as that of `x ^ y`, know numbers better than what a lane is in. */
+function isTotal(rule: (lane: readonly Term[]) => unknown, shape: readonly Term[]): boolean {
+  const first = rule(shape.map(() => number(0)));
+  return first !== undefined && rule(shape.map((_, axis) => symbol(`any lane ${axis}`))) !== undefined;
 }
 
 function movedLanes(environment: Environment, statement: OpStatement): Symbolic | undefined {
@@ -122,7 +128,7 @@ function movedLanes(environment: Environment, statement: OpStatement): Symbolic 
   const from = operand.tile.shape;
   const to = environment.shape(result.type);
   const rule = (lane: readonly Term[]) => statement.op.proof.lane!(lane, { args: typedArguments(statement), from, to });
-  if (rule(to.map(() => number(0))) === undefined) return undefined;
+  if (!isTotal(rule, to)) return undefined;
   const terms = tile(to, (lane) => operand.tile.at(rule(lane)!.map((each, axis) => inside(each, from[axis]!))));
   return asResult(result.type, terms, [operand]);
 }

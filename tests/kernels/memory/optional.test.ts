@@ -347,7 +347,8 @@ describe("nothing but an optional input", () => {
     const spec = { grid: () => [1] as const, config: { BLOCK: 32 } };
     const body = ({ x, n, BLOCK, ...rest }: any) => {
       const offsets = tl.arange(0, BLOCK);
-      tl.when(x.given, () => tl.store((rest.out ?? n).at(offsets), tl.load(x.at(offsets)).to((rest.out ?? n).dtype)));
+      const into = "out" in rest ? rest.out : n;
+      tl.when(x.given, () => tl.store(into.at(offsets), tl.load(x.at(offsets)).to(into.dtype)));
     };
     const inPlace = { ...params, n: tensor.inout(tl.int32, ["N"]) };
     expect(() => compile(kernel("copy", { params: inPlace, ...spec }, body))).not.toThrow();

@@ -39,7 +39,12 @@ class Powers {
     if (this.#filled.has(x) || this.#facts.isAtLeast(x, 1)) return true;
     const { means, operands = [] } = this.#facts.integers.arithmetic(x) ?? {};
     if (means === "blocks") return this.#isPositive(operands[0]!);
-    if (means === "product" || means === "least") return operands.every((each) => this.#isPositive(each));
+    if (means === "product") return operands.every((each) => this.#isPositive(each));
+    const made = this.#facts.integers.made(x);
+    if (made?.kind === "op" && made.op.facts.positive)
+      return made.op.facts.positive(
+        made.operands.flatMap((each) => (each === undefined ? [] : this.#isPositive(each))),
+      );
     return !isLiteral(x) && this.isPower(x);
   }
 }

@@ -160,6 +160,8 @@ export interface OpFacts<Args> {
    * Whether the result is certainly not negative, given that of each operand. Decides which bounds a view must mask.
    */
   readonly nonNegative?: (operands: readonly boolean[], of: SignContext<Args>) => boolean;
+  /** Whether the result is certainly at least 1, given which operands are. */
+  readonly positive?: (operands: readonly boolean[]) => boolean;
   /** Whether the result is a power of two, given which operands are, and which are at least 1. */
   readonly powerOfTwo?: (powers: readonly boolean[], positive: readonly boolean[]) => boolean;
   /** What it computes where its operands `x` and `y` are integers or conditions. Its term follows from that. */

@@ -65,6 +65,7 @@ function extremum<Name extends "minimum" | "maximum", Python extends "min" | "ma
       ),
     facts: {
       nonNegative,
+      positive: nonNegative,
       powerOfTwo: (powers) => powers.every(Boolean),
       ...(python === "min" && { integer: "least" as const }),
     },

@@ -107,10 +107,6 @@ test("the wrapper computes the config and asks the GPU", async () => {
             raise ValueError(
                 f"scaled: BLOCK would be {BLOCK}; a tile holds at most {_MAX_TILE} elements"
             )
-        if BLOCK < 1 or (BLOCK & (BLOCK - 1)) != 0:
-            raise ValueError(
-                f"scaled: BLOCK would be {BLOCK}, and a tile's dimension is a power of two"
-            )
         WIDE = shared_memory_per_block_optin >= 200000
         num_warps = min(N, 2) if N >= 512 else 1
         if num_warps not in (1, 2, 4, 8, 16, 32):

@@ -79,10 +79,10 @@ class Actor:
 class Fleet:
     """Serves a runner's messages with the actors of a cluster."""
 
-    def __init__(self, address: str, replies: TextIO, by_node: bool) -> None:
+    def __init__(self, address: str, replies: TextIO) -> None:
         self._address = address
         # Whether requests fill a node's cache, so that no other node can answer them.
-        self._by_node = by_node
+        self._by_node = False
         self._replies = replies
         self._actors: list[Actor] = []
         self._modules: dict[str, Any] = {}
@@ -121,6 +121,7 @@ class Fleet:
         seats = _seats(scheduling_strategy="SPREAD", **needs)
         self._actors = [Actor(seats.remote(device)) for _ in range(count or most)]
         if compilers is not None:
+            self._by_node = True
             self._actors += _compilers(compilers)
 
     async def start(self) -> list[dict[str, Any]]:
@@ -334,12 +335,11 @@ def main() -> None:
     parser.add_argument("--compilers", type=int, help="the most on each node with a GPU; a request stays on its node")
     parser.add_argument("--channel", type=int, required=True, help="a file descriptor to read from and write to")
     options = parser.parse_args()
-    by_node = options.compilers is not None
     os.set_inheritable(options.channel, False)
     requests = os.fdopen(options.channel, encoding="utf-8", closefd=False)
     replies = os.fdopen(os.dup(options.channel), "w", encoding="utf-8")
     end_with(os.getppid())
-    asyncio.run(_run(Fleet(options.address, replies, by_node), requests, options))
+    asyncio.run(_run(Fleet(options.address, replies), requests, options))
     # Ray's threads may hold the process.
     os._exit(0)
 

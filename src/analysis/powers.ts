@@ -1,5 +1,6 @@
 /** Which dimensions of tiles that a launch computes are certainly powers of two; the wrapper asks about the others. */
 import { type Argument, type ConstexprParam, isLiteral, type KernelIR, paramsOf } from "../ir/nodes.js";
+import { isPower } from "../types/dims.js";
 import { LaunchFacts } from "./launch-facts.js";
 import { tileDims } from "./tile-sizes.js";
 
@@ -25,7 +26,7 @@ class Powers {
   /** A power of two from 1 up. */
   isPower(x: Argument): boolean {
     const known = this.#facts.integers.constants(x);
-    if (known) return known.every((each) => each >= 1 && Number.isInteger(Math.log2(each)));
+    if (known) return known.every(isPower);
     const made = this.#facts.integers.made(x);
     if (made?.kind !== "op" || !made.op.facts.powerOfTwo) return false;
     const operands = made.operands.filter((each) => each !== undefined);
@@ -37,9 +38,6 @@ class Powers {
 
   #isPositive(x: Argument): boolean {
     if (this.#filled.has(x) || this.#facts.isAtLeast(x, 1)) return true;
-    const { means, operands = [] } = this.#facts.integers.arithmetic(x) ?? {};
-    if (means === "blocks") return this.#isPositive(operands[0]!);
-    if (means === "product") return operands.every((each) => this.#isPositive(each));
     const made = this.#facts.integers.made(x);
     if (made?.kind === "op" && made.op.facts.positive)
       return made.op.facts.positive(

@@ -14,6 +14,7 @@ import { type Dim } from "../types/shape.js";
 import { typedArguments } from "../ir/typed.js";
 import type { Type } from "../types/types.js";
 import { resultsOf, walkAll } from "../ir/walk.js";
+import { isPower } from "../types/dims.js";
 
 export function checkLimits(ir: KernelIR): readonly Diagnostic[] {
   const found = new Map<string, Diagnostic>();
@@ -115,7 +116,7 @@ function checkTile(value: Value, sizes: Sizes, where: string): Diagnostic | unde
   for (const dim of type.shape) {
     const size = sizes(dim);
     if (size === undefined) return undefined;
-    if (size < 1 || !Number.isInteger(Math.log2(size))) return problem(tileSize.dimension(dim, size, where), value.at);
+    if (!isPower(size)) return problem(tileSize.dimension(dim, size, where), value.at);
     numel *= size;
   }
   if (type.kind === "descriptor") {

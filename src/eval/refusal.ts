@@ -26,6 +26,7 @@ import { Bindings } from "./bindings.js";
 import { launchOf } from "./case-launch.js";
 import { divisionByZero, isLost } from "./host-values.js";
 import { layoutStrides } from "./tensor.js";
+import { isPower } from "../types/dims.js";
 
 /** Why the lowered kernel cannot be launched, or undefined if it can. */
 export function refusal(ir: KernelIR, at: Case): string | undefined {
@@ -113,7 +114,7 @@ function whyNot(condition: Precondition, { ir, at, bindings }: LaunchCase): stri
     case "tile-size": {
       const { param, least } = condition;
       const size = Number(bindings.constant(param.value));
-      if (size >= least && Number.isInteger(Math.log2(size))) return undefined;
+      if (size >= least && isPower(size)) return undefined;
       return `${param.name} must be a power of two${least > 1 ? ` from ${least} up` : ""}, got ${size}`;
     }
     case "launch-option":
@@ -125,7 +126,7 @@ function whyNot(condition: Precondition, { ir, at, bindings }: LaunchCase): stri
     }
     case "launch-power": {
       const size = Number(bindings.constant(condition.param.value));
-      if (size >= 1 && Number.isInteger(Math.log2(size))) return undefined;
+      if (isPower(size)) return undefined;
       return `${condition.param.name} would be ${size}, and a tile's dimension is a power of two`;
     }
     default:
@@ -260,7 +261,7 @@ function badTile(launch: LaunchCase): string | undefined {
       // Shapes that depend on the index of an unrolled loop are known only inside it.
       if (type.kind !== "tile" || type.shape.some(isUnrolled)) continue;
       const shape = type.shape.map((dim) => bindings.dim(dim));
-      const odd = shape.findIndex((size) => size < 1 || !Number.isInteger(Math.log2(size)));
+      const odd = shape.findIndex((size) => !isPower(size));
       if (odd >= 0) return `${type.shape[odd]} is ${shape[odd]}, and a tile's dimension is a power of two`;
       if (sizeOf(shape) > MAX_NUMEL)
         return `a tile [${type.shape.join(", ")}] would have ${sizeOf(shape)} elements, and Triton allows ${MAX_NUMEL}`;

@@ -169,7 +169,13 @@ export const mul = defineOp<Pair<"mul">>()({
   infer: (args) => inferArith("mul", ...types(args), mulText),
   fold: numeric((x, y) => x * y),
   evaluate: binary({ float: (x, y) => x * y, int: Math.imul, big: (x, y) => x * y }),
-  facts: { integer: "product", lanewise: true, nonNegative: bothSigns, powerOfTwo: (powers) => powers.every(Boolean) },
+  facts: {
+    integer: "product",
+    lanewise: true,
+    nonNegative: bothSigns,
+    positive: (operands) => operands.every(Boolean),
+    powerOfTwo: (powers) => powers.every(Boolean),
+  },
   proof: {
     wraps: true,
     holds: arithmetic(productOf, ofIntegers(productOf, ONE)),

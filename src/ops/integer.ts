@@ -53,7 +53,7 @@ export const cdiv = defineOp<
       ...(big && { big: (x, y) => divideBig(big(x + y - 1n), y) }),
     })(args, context);
   },
-  facts: { integer: "blocks", nonNegative: (signs) => signs.every(Boolean) },
+  facts: { integer: "blocks", nonNegative: (signs) => signs.every(Boolean), positive: ([x]) => x === true },
   proof: { wraps: true },
 });
 

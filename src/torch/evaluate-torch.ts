@@ -144,23 +144,22 @@ class Evaluation {
     const record = recordOf(call);
     if (!record) throw new NotEvaluated(`the reference uses ${call.name}, which cannot be evaluated here`);
     const given = bound(call, record);
-    const values = Object.entries(given).map(([param, argument]) => {
+    const entries = Object.entries(given).map(([param, argument]) => {
       const value = argument === undefined ? undefined : this.#argument(argument);
       // A constexpr that is a dtype comes by its name.
       return [param, param === "dtype" && isDTypeName(value) ? this.#dtype(value) : value] as const;
     });
     if (record.casts && isFloat(record.casts)) {
-      if (this.#unrounded) return values[0]![1];
+      if (this.#unrounded) return entries[0]![1];
       this.#onRounding?.();
     }
-    const has = (param: string): boolean => {
-      const [, value] = values.find(([name]) => name === param) ?? [];
-      return value !== undefined && !(param === record.rest && (value as readonly unknown[]).length === 0);
-    };
-    const missing = record.needs?.find((param) => !has(param));
+    const values = Object.fromEntries(entries);
+    const isLeftOut = (param: string): boolean =>
+      values[param] === undefined || (param === record.rest && (values[param] as readonly unknown[]).length === 0);
+    const missing = record.needs?.find(isLeftOut);
     if (missing !== undefined) throw new TorchRefuses(`it needs ${missing}`);
     const random = record.draws && this.#random ? this.#random : notRandom(call.name);
-    return record.run(Object.fromEntries(values), random, (param) => isTruth(given[param], this.#inputs));
+    return record.run(values, random, (param) => isTruth(given[param], this.#inputs));
   }
 }
 

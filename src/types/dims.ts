@@ -182,8 +182,9 @@ interface Twice {
 }
 /** The sizes that a tile's dimension may have. */
 export type PowerOfTwo = keyof Twice | typeof MAX_NUMEL;
-export const isPowerOfTwo = (value: number): boolean =>
-  Number.isInteger(value) && value >= 1 && value <= MAX_NUMEL && Number.isInteger(Math.log2(value));
+/** A power of two from 1 up. */
+export const isPower = (value: number): boolean => value >= 1 && Number.isInteger(Math.log2(value));
+export const isPowerOfTwo = (value: number): boolean => Number.isInteger(value) && value <= MAX_NUMEL && isPower(value);
 
 export type Double<D> = D extends keyof Twice
   ? Twice[D]

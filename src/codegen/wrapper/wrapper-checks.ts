@@ -384,14 +384,18 @@ export function sameShape(context: WrapperContext, left: TensorParam, right: Ten
 }
 
 /** Sizes of tiles must be powers of two and large enough. Triton would only report that when it compiles. */
+/** Whether a number is below `least`, which is 1 or more, or no power of two. */
+export function isNoPower(size: Expression, least: number): Expression {
+  const isShort = py.compare(size, ["<", py.number(String(least))]);
+  const isOdd = py.compare(py.binary(size, "&", py.binary(size, "-", py.number("1"))), ["!=", py.number("0")]);
+  return py.boolOp("or", isShort, isOdd);
+}
+
 export function tileSizeChecks(context: WrapperContext): Block {
   return preconditionsOf(context.ir, "tile-size").map(({ param, least }) => {
     const text = context.names.parameters.get(param.value)!;
     const size = py.name(text);
-    const below = py.binary(size, "-", py.number("1"));
-    const isOdd = py.compare(py.binary(size, "&", below), ["!=", py.number("0")]);
-    const isShort = py.compare(size, ["<", py.number(String(least))]);
     const words = ` must be a power of two${least > 1 ? ` from ${least} up` : ""}, got `;
-    return check(py.boolOp("or", isShort, isOdd), messageOf(context, "ValueError", text, words, { value: size }));
+    return check(isNoPower(size, least), messageOf(context, "ValueError", text, words, { value: size }));
   });
 }

@@ -5,7 +5,7 @@ import { hostExpressions, hostInputs } from "../body/host-expressions.js";
 import { snakeCase } from "../names/names.js";
 import * as py from "../python/py-build.js";
 import type { Block, Expression, Keyword, Statement } from "../python/py.js";
-import { check, DEVICE, messageOf, ROW_LIMIT } from "./wrapper-checks.js";
+import { check, DEVICE, isNoPower, messageOf, ROW_LIMIT } from "./wrapper-checks.js";
 import type { WrapperContext } from "./wrapper-scope.js";
 
 /** The module's function that gives a property of the GPU, and the table of the GPU that the interpreter stands for. */
@@ -61,11 +61,9 @@ function constexpr(context: WrapperContext, param: ConstexprParam, local: Local)
 /** Triton would only say so when it compiles. */
 function powerCheck(context: WrapperContext, param: ConstexprParam, local: Local): Statement {
   const value = local(param.value);
-  const isShort = py.compare(value, ["<", py.number("1")]);
-  const isOdd = py.compare(py.binary(value, "&", py.binary(value, "-", py.number("1"))), ["!=", py.number("0")]);
   const name = `${context.names.parameters.get(param.value)} would be `;
   const after = ", and a tile's dimension is a power of two";
-  return check(py.boolOp("or", isShort, isOdd), messageOf(context, "ValueError", name, { value }, after));
+  return check(isNoPower(value, 1), messageOf(context, "ValueError", name, { value }, after));
 }
 
 function sizeLimit(context: WrapperContext, param: ConstexprParam, local: Local): Statement {

@@ -4,10 +4,10 @@ import { Fleet } from "../hosts/fleet.js";
 import { Compilers } from "../python/compilers.js";
 import type { PythonEnvironment } from "../python/environment.js";
 import type { Remote } from "../python/host.js";
-import { type RequestServer, WorkerPool } from "../python/worker-pool.js";
+import type { RequestServer } from "../python/worker-pool.js";
 import { EnvironmentError } from "../system/problems.js";
 import { parseDevice } from "./device-name.js";
-import { problemOf, pythonWithRay } from "./ray-devices.js";
+import { compilersOf, problemOf, pythonWithRay } from "./ray-devices.js";
 
 export interface CompileService {
   /** The Python that compiles. */
@@ -61,14 +61,14 @@ export async function compileFarm(
     await fleet.close();
     throw new EnvironmentError(`${name} can't be used: ${problem}`);
   }
-  const pool = new WorkerPool(fleet.seats.map(({ place }, seat) => ({ worker: fleet.server(seat), place })));
+  const compilers = compilersOf(fleet, [...fleet.seats.keys()]);
   return {
     python: `${first.python} on ${name}`,
     versions: first.hello.versions,
     host: fleet,
     // Whether a node's ptxas is that of another day is not known here.
     kept: false,
-    each: async (jobs, work) => void (await pool.each(jobs, (job, { worker }) => work(worker, job))),
+    each: (jobs, work) => compilers.each(jobs, work),
     stop: () => fleet.close(),
   };
 }

@@ -114,6 +114,7 @@ function deviceOf(fleet: Fleet, seats: Numbers, { isNamed, byNode }: Grouping): 
   };
 }
 
+/** Actors of a cluster that answer in turn. */
 function poolOf(fleet: Fleet, seats: readonly number[]): WorkerPool {
   return new WorkerPool(seats.map((seat) => ({ worker: fleet.server(seat), place: fleet.seats[seat]!.place })));
 }
@@ -124,7 +125,11 @@ function compilersOn(fleet: Fleet, node: string): AheadCompilers | undefined {
     const { hello, node: own } = fleet.seats[seat]!;
     return hello.device === "compiler" && own === node;
   });
-  if (seats.length === 0) return undefined;
+  return seats.length === 0 ? undefined : compilersOf(fleet, seats);
+}
+
+/** Actors that compile, each job on the next one that is free. */
+export function compilersOf(fleet: Fleet, seats: readonly number[]): AheadCompilers {
   const pool = poolOf(fleet, seats);
   return {
     started: pool.size,

@@ -36,6 +36,7 @@ type Apply = (...operands: any[]) => unknown;
 export interface Sample {
   /** The op's name in the table. */
   readonly op: string;
+  /** Alternatives between bars; empty where the call takes none, so that no operand is made for nothing. */
   readonly operands: string;
   readonly apply: Apply;
   /** What the call needs of Triton. */
@@ -166,11 +167,11 @@ add("ravel", "float32[4, 8]", (x) => tl.ravel(x));
 add("broadcastTo", "float32[4, 1]", (x) => tl.broadcastTo(x, [4, 8]));
 add("broadcast", "float32[4, 1], int32[8]", (x, y) => tl.broadcast(x, y));
 add("zerosLike", each(ALL, "T[4, 8]"), (x) => tl.zerosLike(x));
-add("zeros", "int32[8]", () => tl.zeros([4, 8], tl.float16));
-add("full", "int32[8]", () => tl.full([4], 3, tl.int8));
-add("arange", "int32[8]", () => tl.arange(4, 8));
-add("programId", "int32[8]", () => tl.programId(0));
-add("numPrograms", "int32[8]", () => tl.numPrograms(1));
+add("zeros", "", () => tl.zeros([4, 8], tl.float16));
+add("full", "", () => tl.full([4], 3, tl.int8));
+add("arange", "", () => tl.arange(4, 8));
+add("programId", "", () => tl.programId(0));
+add("numPrograms", "", () => tl.numPrograms(1));
 
 // Putting together and taking apart.
 binary("join interleave", ["int8", "float32"], "T[8], T[8] | T[4, 8], T[4, 8]");
@@ -231,7 +232,7 @@ add("pairUniformToNormal", "float32[8]{0,1}, float32[8]{0,1}", (x, y) => tl.pair
 
 // Hints and debugging.
 add("multipleOf", "int32[8]", (x) => tl.multipleOf(x.mul(16), 16));
-add("maxContiguous", "int32[8]", () => tl.maxContiguous(tl.arange(0, 8), 8));
+add("maxContiguous", "", () => tl.maxContiguous(tl.arange(0, 8), 8));
 add("maxConstancy", "int32[8]", (x) => tl.maxConstancy(x.mul(0), [8]));
 add("trusted", "float32[8]", (x) => tl.trusted(x, "it is right"));
 add("expectZero", "float32[8], int1[8]", (x, mask) => tl.expectZero(x.mul(0), mask), true);
@@ -352,6 +353,7 @@ export interface Operand {
 }
 
 export function operandsOf(text: string): readonly Operand[] {
+  if (text === "") return [];
   return text.split(/, (?=[a-z])/).map((part) => {
     const [, dtype, dims, range] = /^(\w+)\[([\d, ]*)\](?:\{(.*)\})?$/.exec(part)!;
     const shape = dims === "" ? [] : dims!.split(", ").map(Number);

@@ -19,7 +19,7 @@ export const attention = kernel(
     },
     grid: ({ H, S, BLOCK_M }) => [tl.cdiv(S, BLOCK_M), H],
     autotune: {
-      key: ["S", "HEAD_DIM"],
+      key: ["S", "HEAD_DIM", "CAUSAL"],
       configs: [
         { BLOCK_M: 128, BLOCK_N: 64, numWarps: 8, numStages: 3 },
         { BLOCK_M: 64, BLOCK_N: 64, numWarps: 4, numStages: 3 },

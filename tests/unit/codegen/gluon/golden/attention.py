@@ -45,7 +45,7 @@ def _first_config(_call, quantiles):
         triton.Config({"BLOCK_M": 128, "BLOCK_N": 64}, num_warps=8, num_stages=3),
         triton.Config({"BLOCK_M": 64, "BLOCK_N": 64}, num_warps=4, num_stages=3),
     ],
-    key=["S", "HEAD_DIM"],
+    key=["S", "HEAD_DIM", "CAUSAL"],
     do_bench=_first_config if _INTERPRETED else None,
 )
 @triton.jit
@@ -384,7 +384,7 @@ def _fitting_configs(configs, named_args, **kwargs):
             pre_hook=_set_specialised_blocks,
         ),
     ],
-    key=["S", "HEAD_DIM"],
+    key=["S", "HEAD_DIM", "CAUSAL"],
     prune_configs_by={"early_config_prune": _fitting_configs},
 )
 @gluon.jit

@@ -383,7 +383,6 @@ export function sameShape(context: WrapperContext, left: TensorParam, right: Ten
   return left.dims.length === right.dims.length && sizes(left) === sizes(right);
 }
 
-/** Sizes of tiles must be powers of two and large enough. Triton would only report that when it compiles. */
 /** Whether a number is below `least`, which is 1 or more, or no power of two. */
 export function isNoPower(size: Expression, least: number): Expression {
   const isShort = py.compare(size, ["<", py.number(String(least))]);
@@ -391,6 +390,7 @@ export function isNoPower(size: Expression, least: number): Expression {
   return py.boolOp("or", isShort, isOdd);
 }
 
+/** Sizes of tiles must be powers of two and large enough. Triton would only report that when it compiles. */
 export function tileSizeChecks(context: WrapperContext): Block {
   return preconditionsOf(context.ir, "tile-size").map(({ param, least }) => {
     const text = context.names.parameters.get(param.value)!;

@@ -7,7 +7,6 @@ import { optionalSizes } from "../../analysis/optional-sizes.js";
 import { preconditionsOf } from "../../analysis/preconditions.js";
 import {
   isMemoryParam,
-  isValue,
   type KernelIR,
   type PointerParam,
   type ScalarParam,
@@ -19,10 +18,10 @@ import { driverOptions, launchOptions } from "./autotune.js";
 import { hostExpressions, hostInputs } from "../body/host-expressions.js";
 import { givenSizes } from "../names/call-order.js";
 import { type KernelNames, parameterName } from "../names/kernel-names.js";
+import { emptyResult } from "./empty-result.js";
 import { machineChecks } from "./gpu-check.js";
 import { descriptorCheck, descriptorOf, scratch } from "./wrapper-descriptors.js";
 import { LAUNCH, WRAP_TRITON } from "./wrapper-helpers.js";
-import { flatText as printExpression } from "../python/layout-expression.js";
 import {
   absentSizeBindings,
   binderDType,
@@ -34,7 +33,6 @@ import {
   deviceHolder,
   dtypeBinder,
   dtypeCheck,
-  elements,
   ifGiven,
   IS_TRACED,
   label,
@@ -111,7 +109,7 @@ class WrapperEmitter extends WrapperScope {
       ...(deviceHolder(this) ? [py.blank] : defaultDevice(maybe)),
       ...outputs.flatMap((param) => outputChecks(this, param)),
       ...(deviceHolder(this) ? [] : deviceChecks(this, [...outputs, ...inputs, ...this.#pointers()])),
-      ...this.#emptyResult(results),
+      ...emptyResult(this, results),
       py.blank,
       ...this.#strides(),
       ...preconditionsOf(this.ir, "descriptor").flatMap(({ param, axis }) =>
@@ -229,32 +227,6 @@ class WrapperEmitter extends WrapperScope {
   }
 
   // ---- body ---------------------------------------------------------------------------------------------------------
-
-  /** Returns early if the outputs are empty. */
-  #emptyResult(results: readonly Expression[]): Block {
-    const written = this.tensors.filter((param) => param.role !== "in");
-    // One of a fixed shape is never empty.
-    if (!written.every(({ dims }) => dims.some(isValue))) return [];
-    if (results.length === 0) return [];
-    const required = written.filter(({ optional }) => !optional);
-    const counts = required.map((param) => printExpression(elements(this, param)));
-    const isEmpty = (param: TensorParam) => py.compare(elements(this, param), ["==", py.number("0")]);
-    const isAbsent = (param: TensorParam) => py.compare(this.tensor(param), ["is", py.none]);
-    const others = written.filter(
-      (param) => param.optional && !counts.includes(printExpression(elements(this, param))),
-    );
-    const test = py.boolOp(
-      "and",
-      ...required.filter((_, i) => counts.indexOf(counts[i]!) === i).map(isEmpty),
-      ...others.map((param) => py.boolOp("or", isAbsent(param), isEmpty(param))),
-    );
-    return [
-      {
-        kind: "if",
-        branches: [{ test, body: [py.returns(py.tupled(results))] }],
-      },
-    ];
-  }
 
   #strides(): Block {
     return this.tensors.flatMap((param) => {

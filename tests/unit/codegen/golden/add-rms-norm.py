@@ -225,7 +225,7 @@ def add_rms_norm_forward(
             device,
             {"x": x, "residual": residual, "weight": weight, "y": y, "sum": sum},
         )
-    if M * N == 0 and M == 0:
+    if M == 0:
         return y, sum, rstd
 
     stride_xm, stride_xn = x.stride()

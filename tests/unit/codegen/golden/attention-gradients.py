@@ -272,7 +272,7 @@ def attention_forward(
                 "attention_forward: lse must be contiguous, got strides "
                 f"{lse.stride()}; call .contiguous() first"
             )
-    if H * S * HEAD_DIM == 0 and H * S == 0:
+    if H * S == 0:
         return o, lse
 
     if H * S * HEAD_DIM >= _INT32_REACH:

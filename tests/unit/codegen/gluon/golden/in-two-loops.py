@@ -715,7 +715,7 @@ def in_two_loops(
             device,
             {"q": q, "k": k, "v": v, "o": o},
         )
-    if H * S * D == 0 and H * S == 0:
+    if H * S == 0:
         return o, lse
 
     stride_qh, stride_qs, stride_qd = q.stride()

@@ -116,7 +116,7 @@ export const broadcastTo = defineOp<
   infer: ({ x, shape }) => inferBroadcastTo(x.type, shape),
   evaluate: ({ x }, { result }) => broadcastArray(tileOf(x, result.dtype), result.shape),
   facts: { nonNegative: keepsSign },
-  proof: { term: ({ x }) => x, anyWidth: true },
+  proof: { lane: (lane, { from }) => lane.slice(lane.length - from.length), anyWidth: true },
 });
 
 /** Broadcasts two tiles to a common shape: `x, y = tl.broadcast(x, y)`. */

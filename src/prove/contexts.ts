@@ -5,6 +5,7 @@ import { assume } from "./interpret.js";
 import { type CallFacts, Knowledge } from "./knowledge.js";
 import { type Level, levelsOf } from "./levels.js";
 import type { Model } from "./model.js";
+import { rowFunction } from "./partitions.js";
 import type { Access } from "./reaching.js";
 import { divide, divisionsAt } from "./shared-divisions.js";
 
@@ -21,7 +22,8 @@ export class Contexts {
     callFacts?: CallFacts,
   ) {
     const { environment, launch } = model;
-    this.#launch = new Knowledge({ budget, callFacts: callFacts ?? environment.factsOf });
+    const rises = (name: string): boolean => rowFunction(model, name) !== undefined;
+    this.#launch = new Knowledge({ budget, callFacts: callFacts ?? environment.factsOf, rises });
     for (const fact of [...launch.facts, ...more]) assume(this.#launch, fact);
   }
 

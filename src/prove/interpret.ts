@@ -147,11 +147,11 @@ function chosen(known: Knowledge, condition: Term, x: Polynomial, y: Polynomial)
   return value;
 }
 
-/** Whether the intervals of what is compared show that a condition holds. */
+/** Whether sums of what is known show that a condition holds. */
 function isPlain(known: Knowledge, condition: Term): boolean {
   return conjuncts(condition).every(({ kind, parts: [x, y] }) => {
     if (kind !== "atMost") return false;
-    return isAtLeastZero(known, subtract(polynomialOf(known, y!), polynomialOf(known, x!)), "intervals");
+    return isAtLeastZero(known, subtract(polynomialOf(known, y!), polynomialOf(known, x!)), "sums");
   });
 }
 
@@ -166,7 +166,19 @@ function called(known: Knowledge, term: Term): Polynomial {
   known.named.set(key, value);
   known.seen.set(term, value);
   for (const fact of known.callFacts(term.name, term.parts, term)) assume(known, fact);
+  if (known.rises(term.name)) orderAmong(known, term.name, given, value);
   return value;
+}
+
+/** Of a function that never falls, a value is no less than those of smaller arguments. */
+function orderAmong(known: Knowledge, name: string, [at]: readonly Polynomial[], value: Polynomial): void {
+  for (const [other, definition] of known.definitions) {
+    if (definition.kind !== "call" || definition.name !== name || value.key === atom(other).key) continue;
+    const apart = subtract(at!, definition.given[0]!);
+    const rise = subtract(value, atom(other));
+    if (isAtLeastZero(known, apart, "sums")) known.add(atLeastZero(rise));
+    else if (isAtLeastZero(known, opposite(apart), "sums")) known.add(atLeastZero(opposite(rise)));
+  }
 }
 
 /** Conditions that hold together where a term is true. They may say less than the term, never more. */

@@ -46,6 +46,9 @@ type Defined<Kind extends Definition["kind"]> = Extract<Definition, { readonly k
 /** An unknown function's value at a place, and the truths that hold of it, given the values that came before. */
 export type CallFacts = (name: string, given: readonly Term[], value: Term) => readonly Term[];
 
+/** Whether an unknown function of one argument never falls. */
+export type Rises = (name: string) => boolean;
+
 /** Either end is undefined where none is known. */
 export interface Interval {
   readonly least: Integer | undefined;
@@ -72,6 +75,7 @@ export class Knowledge {
   readonly definitions: Map<string, Definition>;
   readonly budget: Budget;
   readonly callFacts: CallFacts;
+  readonly rises: Rises;
   /** Whether the conditions contradict each other: nothing runs here. */
   impossible: boolean;
   readonly points: Points;
@@ -80,10 +84,11 @@ export class Knowledge {
   readonly #count: { atoms: number };
   #parts: Parted | undefined;
 
-  constructor(from: { readonly budget: Budget; readonly callFacts: CallFacts } | Knowledge) {
+  constructor(from: { readonly budget: Budget; readonly callFacts: CallFacts; readonly rises?: Rises } | Knowledge) {
     const parent = from instanceof Knowledge ? from : undefined;
     this.budget = from.budget;
     this.callFacts = from.callFacts;
+    this.rises = from.rises ?? (() => false);
     this.conditions = [...(parent?.conditions ?? [])];
     this.cases = [...(parent?.cases ?? [])];
     this.seen = new SharedMap(parent?.seen);

@@ -297,23 +297,26 @@ export function hostFacts(name: string, given: readonly Term[], value: Term): re
 
 /**
  * The sizes that a requirement makes multiples, as products; undefined if there is none besides those known. The divisor is
- * certainly positive.
+ * certainly positive. Of several for one size, a block says more than a number, and a larger number more than a smaller one.
  */
 export function findMultiples(launch: SymbolicLaunch): ReadonlyMap<string, Term> | undefined {
   const found = new Map(launch.multiples);
-  for (const fact of launch.facts) {
+  const multiples = launch.facts.flatMap((fact) => {
     const [left, zero] = fact.parts;
-    if (fact.kind !== "equal" || !zero || zero.kind !== "number" || zero.value !== 0n) continue;
-    if (left!.kind !== "floorRemainder") continue;
-    const [size, divisor] = left!.parts;
-    if (size!.kind !== "symbol" || !launch.chosen.has(size!.name) || found.has(size!.name)) continue;
-    if (symbolsIn(divisor!).has(size!.name) || !isPositive(divisor!, launch.facts)) continue;
-    if ([...found.values()].some((term) => symbolsIn(term).has(size!.name))) continue;
-    if ([...symbolsIn(divisor!)].some((name) => found.has(name))) continue;
-    found.set(size!.name, product(divisor!, symbol(`${size!.name}/`)));
+    const isMultiple = fact.kind === "equal" && zero!.kind === "number" && zero!.value === 0n;
+    return isMultiple && left!.kind === "floorRemainder" ? [{ size: left!.parts[0]!, divisor: left!.parts[1]! }] : [];
+  });
+  for (const { size, divisor } of multiples.toSorted((x, y) => rankOf(y.divisor) - rankOf(x.divisor))) {
+    if (size.kind !== "symbol" || !launch.chosen.has(size.name) || found.has(size.name)) continue;
+    if (symbolsIn(divisor).has(size.name) || !isPositive(divisor, launch.facts)) continue;
+    if ([...found.values()].some((term) => symbolsIn(term).has(size.name))) continue;
+    if ([...symbolsIn(divisor)].some((name) => found.has(name))) continue;
+    found.set(size.name, product(divisor, symbol(`${size.name}/`)));
   }
   return found.size > launch.multiples.size ? found : undefined;
 }
+
+const rankOf = ({ kind, value }: Term): number => (kind === "number" ? Number(value) : Number.MAX_SAFE_INTEGER);
 
 /** Whether the facts say outright that a number is at least 1. */
 export function isPositive(term: Term, facts: readonly Term[]): boolean {

@@ -1,5 +1,5 @@
 /**
- * Numbers that only become offsets of pointers, by sums and products. Where they wrap on the way, the offset of a lane that is
+ * Numbers that only become offsets of pointers, by sums, products and moves of lanes. Where they wrap on the way, the offset of a lane that is
  * in bounds is right all the same: int32 counts modulo 2^32, and the wrapper refuses tensors that it does not reach.
  */
 import { type Argument, isValue, type KernelIR, type OpStatement, type Statement, type Value } from "../ir/nodes.js";
@@ -44,7 +44,8 @@ export function offsetsOnly(ir: KernelIR): (value: Value) => boolean {
   };
   const isOffsetIn = ({ op, results }: OpStatement): boolean => {
     const [result] = results;
-    if (!result || !MODULAR.has(op.facts.integer)) return false;
+    const isModular = MODULAR.has(op.facts.integer) || op.proof.lane !== undefined;
+    if (!result || !isModular) return false;
     return result.type.kind === "pointer" || (result.type.kind === "tile" && isOnly(result));
   };
   return isOnly;

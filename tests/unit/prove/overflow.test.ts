@@ -67,6 +67,25 @@ test("offsets by hand may wrap behind the end: the mask leaves those lanes out",
   expect(obligations.filter(({ verdict }) => verdict.kind !== "proved")).toEqual([]);
 });
 
+test("offsets by hand of tiles may wrap behind the end of each axis", async () => {
+  const matrices = {
+    x: tensor(tl.float32, ["M", "N"]),
+    y: tensor.out(tl.float32, ["M", "N"]),
+    BLOCK: constexpr(),
+  };
+  const more = { params: matrices, grid: ({ M, N, BLOCK }: any) => [tl.cdiv(M, BLOCK), tl.cdiv(N, BLOCK)] };
+  const body = ({ x, y, M, N, BLOCK }: any): void => {
+    const [m, n] = [index(BLOCK), tl.programId(1).mul(BLOCK).add(tl.arange(0, BLOCK))];
+    const mask = m.lt(M).col.and(n.lt(N).row);
+    const shape = [BLOCK, BLOCK];
+    const rows = tl.broadcastTo(m.mul(x.stride(0)).col, shape);
+    const value = tl.load(x.ptr.add(rows.add(n.mul(x.stride(1)).row)), { mask });
+    tl.store(y.ptr.add(m.mul(y.stride(0)).col.add(n.mul(y.stride(1)).row)), value, { mask });
+  };
+  const { obligations } = (await build(kernel("tiles", { ...spec, ...more } as never, body as never))).proof();
+  expect(obligations.filter(({ verdict }) => verdict.kind !== "proved")).toEqual([]);
+});
+
 test("an offset by hand that is compared or divided on its way is asked about", async () => {
   const rows = { x: tensor(tl.float32, ["M", "N"]), y: tensor.out(tl.float32, ["M"]), BLOCK: constexpr() };
   const body = ({ x, y, M, BLOCK }: any): void => {

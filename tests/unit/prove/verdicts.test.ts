@@ -56,6 +56,18 @@ describe("an index that may leave its tensor", () => {
     expect(load).toMatchObject({ kind: "refuted", finding: { code: "false-in-bounds" } });
   });
 
+  test("is proved where a size is a multiple of a block and of a number", async () => {
+    const both = kernel(
+      "both",
+      { ...spec, requires: ({ N, BLOCK }: any) => [N.mod(8).eq(0), N.mod(BLOCK).eq(0)] } as never,
+      ({ x, y, BLOCK }: any) => {
+        const i = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+        tl.store(y.at(i), tl.load(x.at(tl.inBounds(i))));
+      },
+    );
+    expect(await kinds(both)).toEqual(["proved", "proved"]);
+  });
+
   test("is refuted in the one config that it is wrong in", async () => {
     const wide = kernel(
       "wide",

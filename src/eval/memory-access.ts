@@ -38,7 +38,7 @@ export function load(
   gather(kindOf(to))(tensor.words, to, address.offsets, performed);
   const left = rest ? rest.poison && off(rest.poison, performed) : masked;
   const poison = union([refused, empty, left]);
-  if (poison && at) sanitiser.unset.add(at);
+  if (poison && at) sanitiser.unset.set(at, undefined);
   return tileArray(tensor.dtype, shape, data, poison);
 }
 

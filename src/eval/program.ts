@@ -224,8 +224,8 @@ export class Program {
   }
 
   /**
-   * Computes a value that all programs share only once. If computing it gives a finding, each program computes it
-   * again.
+   * Computes a value that all programs share only once. If computing it gives a finding, or leaves a lane undefined,
+   * each program computes it again.
    */
   #once<T>(statement: OpStatement, compute: () => T): () => T {
     const fixed = this.#fixed.ofResults(statement);
@@ -236,10 +236,10 @@ export class Program {
     if (fixed === "launch") this.#forget.push(() => (known = undefined));
     return () => {
       if (known !== undefined) return known;
-      const { findings } = running.sanitiser;
-      const before = findings.count;
+      const { sanitiser } = running;
+      const before = sanitiser.told;
       const value = unpooled(compute);
-      if (findings.count === before) known = value;
+      if (sanitiser.told === before) known = value;
       return value;
     };
   }

@@ -118,6 +118,10 @@ class StatementContext implements Context {
     this.running.prints?.print(prefix, values, hex, { program: this.program, at: this.at });
   }
 
+  undefine(said: Parameters<Context["undefine"]>[0]): void {
+    this.running.sanitiser.undefine(said, this.at);
+  }
+
   report(...[said, shape, lanes]: Parameters<Context["report"]>): void {
     this.running.sanitiser.lanes(said.code, lanes, shape, this.at, () => said);
   }

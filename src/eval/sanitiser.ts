@@ -15,10 +15,12 @@ export type Describe = (lane: number) => Message<FindingCode>;
 export class Sanitiser {
   readonly findings = new Findings();
   readonly order = new Order();
-  /** Where loads left lanes without a value. */
-  readonly unset = new Set<Location>();
+  /** Where lanes were left without a defined value: by loads, and by ops whose result is undefined there, with why. */
+  readonly unset = new Map<Location, Message<FindingCode> | undefined>();
   /** Accesses that some lane performed, and other ops that proofs speak of where a program ran them. */
   readonly reached = new Set<Location>();
+  /** Number of calls of `undefine`. */
+  undefined = 0;
   /** The running program, counted from 1 in the order of the grid, its first axis fastest. */
   number = 0;
 
@@ -26,6 +28,11 @@ export class Sanitiser {
     readonly grid: readonly number[],
     readonly record?: AccessRecord,
   ) {}
+
+  /** How often something was told of an op, in a finding or of its undefined lanes. */
+  get told(): number {
+    return this.findings.count + this.undefined;
+  }
 
   /** Starts a program. */
   begin(number: number): void {
@@ -47,6 +54,12 @@ export class Sanitiser {
   saw(kind: AccessKind, address: Addresses, lanes: Lanes, at: Location | undefined): void {
     if (at && !this.reached.has(at) && lanes.performed.includes(1)) this.reached.add(at);
     this.record?.note(kind, address, lanes, at, this.program(this.number));
+  }
+
+  /** Notes why an op left lanes without a defined value. */
+  undefine(said: Message<FindingCode>, at: Location | undefined): void {
+    this.undefined++;
+    if (at && !this.unset.has(at)) this.unset.set(at, said);
   }
 
   /** Reports the marked lanes of a tile, if there are any. */

@@ -1,6 +1,8 @@
-/** Which loads left the lanes unset that a finding is about. */
+/** What left the lanes without a defined value that a finding is about: loads, and ops that no device defines there. */
 import type { Finding } from "../contract/compiled.js";
-import { leftUnset, uninitialised } from "../diagnostics/catalogue/finding-codes.js";
+import type { Message } from "../diagnostics/catalogue/define-code.js";
+import type { FindingCode } from "../diagnostics/catalogue/index.js";
+import { leftUnset, usedAt, uninitialised } from "../diagnostics/catalogue/finding-codes.js";
 import { formatLocation, type Location } from "../diagnostics/diagnostic.js";
 import {
   type Argument,
@@ -16,15 +18,31 @@ import { argumentsOf, handedOver, resultsOf, walkAll } from "../ir/walk.js";
 
 const keyOf = (at: Location | undefined): string => (at ? `${at.file}:${at.line}:${at.column}` : "");
 
-/** Makes findings about unset lanes name the loads. `unset` has the places of loads that left some. */
-export function namingLoads(ir: KernelIR, unset: ReadonlySet<Location>): (finding: Finding) => Finding {
+/** Why an op left lanes without a defined value; undefined for a load. */
+type Unset = ReadonlyMap<Location, Message<FindingCode> | undefined>;
+
+/**
+ * Makes findings about unset lanes name the loads. Where an op left them, the finding is that op's. `unset` has the places
+ * that left some.
+ */
+export function namingLoads(ir: KernelIR, unset: Unset): (finding: Finding) => Finding {
   let origins: Origins | undefined;
   return (finding) => {
-    if (finding.code !== uninitialised.code || !finding.at || unset.size === 0) return finding;
-    const loads = (origins ??= new Origins(ir, unset)).of(finding.at);
-    if (loads.length === 0) return finding;
-    const places = loads.map((at) => (at.file === finding.at?.file ? `line ${at.line}` : formatLocation(at)));
-    return { ...finding, message: `${finding.message}; ${leftUnset([...new Set(places)])}` };
+    const { at } = finding;
+    if (finding.code !== uninitialised.code || !at || unset.size === 0) return finding;
+    const found = (origins ??= new Origins(ir, unset.keys())).of(at);
+    const [first] = found;
+    if (!first) return finding;
+    const from = (place: Location): string => (place.file === at.file ? `line ${place.line}` : formatLocation(place));
+    const loads = found.filter((place) => !unset.get(place));
+    const said = unset.get(first);
+    if (said && loads.length === 0)
+      return { ...finding, code: said.code, at: first, message: `${said.message}; ${usedAt(from(at))}` };
+    const others = found.flatMap((place) => {
+      const why = unset.get(place);
+      return why ? [`; or, in ${from(place)}, ${why.message}`] : [];
+    });
+    return { ...finding, message: `${finding.message}; ${leftUnset([...new Set(loads.map(from))])}${others.join("")}` };
   };
 }
 
@@ -53,7 +71,7 @@ class Origins {
     });
   }
 
-  /** The loads that left lanes unset and that what happens at a place depends on, in the order of their lines. */
+  /** What left lanes unset and what happens at a place depends on, in the order of their lines. */
   of(at: Location): readonly Location[] {
     const found = new Set<Location>();
     const seen = new Set<unknown>();

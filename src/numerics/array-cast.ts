@@ -2,11 +2,20 @@
 import { bigsOf, numbersOf, tileArray, type TileArray } from "./array.js";
 import { loopsOf } from "./lane-loops.js";
 import { allocateUnset } from "./pool.js";
-import { bitsOf, isBig, isFloat, type BigData, type NumberData, type NumericDType } from "./numeric.js";
+import {
+  bitsOf,
+  isBig,
+  isFloat,
+  type BigData,
+  type FloatDType,
+  type NumberData,
+  type NumericDType,
+} from "./numeric.js";
 import { fromBytes, toBytes } from "./numeric-bits.js";
 import { bigToFloat, convert, floatToBig } from "./numeric-convert.js";
-import { roundAll, type RoundOptions } from "./numeric-float.js";
+import { floatFormats, roundAll, type RoundOptions } from "./numeric-float.js";
 import { wrap, wrapBig } from "./numeric-int.js";
+import { type IntName, isSigned } from "../types/dtype.js";
 
 export interface CastOptions extends RoundOptions {
   /** Keep the bits instead of the value; both dtypes must have the same width. */
@@ -20,6 +29,32 @@ export function cast(x: TileArray, dtype: NumericDType, options: CastOptions = {
   if (!options.bitcast && dtype === "float32" && x.data instanceof Float32Array)
     return tileArray(dtype, x.shape, x.data, x.poison);
   return tileArray(dtype, x.shape, options.bitcast ? bitcast(x, dtype) : converted(x, dtype, options), x.poison);
+}
+
+/**
+ * The lanes of floats that truncate to no value of an integer dtype, NaN among them. {@link cast} gives what PTX gives;
+ * LLVM leaves it undefined, and other devices and numpy give something else.
+ */
+export function outOfRange({ data, dtype: from, poison }: TileArray, to: NumericDType): Uint8Array | undefined {
+  if (!isFloat(from) || isFloat(to) || to === "int1") return undefined;
+  const limit = 2 ** (bitsOf(to) - (isSigned(to) ? 1 : 0));
+  const least = isSigned(to) ? -limit : 0;
+  let lanes: Uint8Array | undefined;
+  for (let i = 0; i < data.length; i++) {
+    const whole = Math.trunc(data[i] as number);
+    if ((whole >= least && whole < limit) || poison?.[i]) continue;
+    (lanes ??= new Uint8Array(data.length))[i] = 1;
+  }
+  return lanes;
+}
+
+/** The least and the largest float of one dtype that {@link cast} turns into an integer of another. */
+export function castableRange(from: FloatDType, to: IntName): readonly [number, number] {
+  const { mantissaBits, max } = floatFormats[from];
+  const bits = bitsOf(to) - (isSigned(to) ? 1 : 0);
+  // Of integers with more bits than a float keeps, the largest float has the low bits clear.
+  const most = 2 ** bits - 2 ** Math.max(bits - mantissaBits - 1, 0);
+  return [isSigned(to) ? -Math.min(2 ** bits, max) : 0, Math.min(most, max)];
 }
 
 function converted(x: TileArray, dtype: NumericDType, options: RoundOptions): NumberData | BigData {

@@ -3,7 +3,6 @@ import { ANYTHING, type Kinds, LEAST, MOST, NAN, NEGATIVE, NUMBERS, ONE, POSITIV
 import { asInteger, asTruth, type Term } from "../terms/term.js";
 import type { Least } from "../types/limits.js";
 import type { Typed } from "../types/types.js";
-import { cast as castArray } from "../numerics/array-cast.js";
 import { type Dt, type DType, type DTypeName, type Elem, isInt, isSigned, members } from "../types/dtype.js";
 import { bitsOf, isFloat } from "../numerics/numeric.js";
 import type { Rounding } from "../numerics/numeric-float.js";
@@ -14,7 +13,7 @@ import { notATile } from "../types/operand.js";
 import { inferTo, type WhyTo } from "../rules/create-rules.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
 import { defineOp, type OpRecord } from "./define.js";
-import { tileOf } from "../values/operands.js";
+import { castIn } from "../values/undefined-lanes.js";
 import type { TermContext, TypedArguments, RuntimeArguments } from "../ir/op.js";
 
 type ToOut<D, S> = D extends DType<any> ? Tile<D[Dt], AsShape<S>> : Tile<any, AsShape<S>>;
@@ -74,8 +73,8 @@ function inferCast({ x, dtype, bitcast, fpDowncastRounding }: TypedArguments<Cas
     : "to: only float32 rounds toward zero, and only to float16, bfloat16 and float8e5";
 }
 
-const evaluate = ({ x, bitcast, fpDowncastRounding }: RuntimeArguments<CastKinds>, { result }: Context) =>
-  castArray(tileOf(x, result.dtype), result.dtype, {
+const evaluate = ({ x, bitcast, fpDowncastRounding }: RuntimeArguments<CastKinds>, context: Context) =>
+  castIn(context, x, context.result.dtype, {
     bitcast: bitcast === true,
     rounding: fpDowncastRounding as Rounding | undefined,
   });

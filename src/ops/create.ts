@@ -1,7 +1,6 @@
 /** Ops that make values: program ids, ranges, constants. */
 import { asInteger, asTruth, FALSE, number, sum } from "../terms/term.js";
 import { arange as arangeArray, full as fullArray, tileArray } from "../numerics/array.js";
-import { cast } from "../numerics/array-cast.js";
 import { type DimsOf, dimsOf, type ShapeArg, whyDims } from "../types/constexpr.js";
 import { ZERO } from "../terms/kinds.js";
 import { isLiteral } from "../ir/nodes.js";
@@ -20,7 +19,7 @@ import type { Scalar, Tile } from "../types/tile.js";
 import { tileType, type Typed } from "../types/types.js";
 import { keepsSignAs } from "./cast.js";
 import { defineOp } from "./define.js";
-import { tileOf } from "../values/operands.js";
+import { castIn } from "../values/undefined-lanes.js";
 
 const scalarInt = tileType("int32", []);
 const never = () => true;
@@ -102,8 +101,9 @@ export const full = defineOp<
   effect: "pure",
   spelling: { form: "call", name: "tl.full", keywords: ["dtype"] },
   infer: ({ shape, value, dtype }) => (dtype.dtype && whyFill(value.type, dtype.dtype)) || filled("full", shape, dtype),
-  evaluate: ({ value }, { result }) => {
-    const scalar = cast(tileOf(value, result.dtype), result.dtype);
+  evaluate: ({ value }, context) => {
+    const { result } = context;
+    const scalar = castIn(context, value, result.dtype);
     const tile = fullArray(result.shape, scalar.data[0]!, result.dtype);
     return scalar.poison?.[0]
       ? tileArray(tile.dtype, tile.shape, tile.data, new Uint8Array(tile.data.length).fill(1))

@@ -1,5 +1,7 @@
 /** Elementwise functions of two and three operands for certain dtypes. */
 import { kindsIn, larger, NAN, NONE, productOf, ratio, smaller, total } from "../terms/kinds.js";
+import { clampBounds } from "../diagnostics/catalogue/finding-codes.js";
+import { broadcastTo, type TileArray } from "../numerics/array.js";
 import { map2, mapBig2 } from "../numerics/array-map.js";
 import { cast } from "../numerics/array-cast.js";
 import type { Checked } from "../types/problem.js";
@@ -28,7 +30,9 @@ import { members } from "../types/dtype.js";
 import type { Type, Typed } from "../types/types.js";
 import { isBig } from "../numerics/numeric.js";
 import { defineOp } from "./define.js";
-import { binaryInResult, common, ternary } from "../values/operands.js";
+import { binaryInResult, common, ternary, tileOf } from "../values/operands.js";
+import type { Context, Runtime } from "../values/runtime-values.js";
+import { undefining } from "../values/undefined-lanes.js";
 import { extremes, propagation, widened36 } from "./select.js";
 
 const float32 = Math.fround;
@@ -142,11 +146,12 @@ export const clamp = defineOp<
   evaluate: (args, context) => {
     const all = args.propagateNan === "all";
     const [smaller, larger] = [extremes.min(all), extremes.max(all)];
-    return ternary(["x", "min", "max"], {
+    const clamped = ternary(["x", "min", "max"], {
       float: () => (x, low, high) => smaller(larger(x, low), high),
       int: (x, low, high) => Math.min(Math.max(x, low), high),
       big: (x, low, high) => extremes.bigMin(extremes.bigMax(x, low), high),
     })(args, context);
+    return withBounds(clamped, args, context);
   },
   facts: {
     // If `max` is below `min`, `max` wins.
@@ -165,6 +170,23 @@ export const clamp = defineOp<
     result: (args) => widened36(clampType(args), args.x.type, args.min.type, args.max.type),
   },
 });
+
+/**
+ * The clamped values, undefined where the first bound is above the second: which bound wins is the compiler's choice. For
+ * bounds of -a and a, Triton takes an instruction that knows only the sign of x.
+ */
+function withBounds(clamped: TileArray, { min, max }: Bounds, context: Context): TileArray {
+  const { dtype } = context.result;
+  const spread = (bound: Runtime) => broadcastTo(cast(tileOf(bound, dtype), dtype), clamped.shape);
+  const [low, high] = [spread(min), spread(max)];
+  let lanes: Uint8Array | undefined;
+  for (let i = 0; i < clamped.data.length; i++)
+    if (!(low.data[i]! <= high.data[i]!) && !low.poison?.[i] && !high.poison?.[i])
+      (lanes ??= new Uint8Array(clamped.data.length))[i] = 1;
+  return undefining(clamped, lanes, context, (lane) => clampBounds(low.data[lane]!, high.data[lane]!));
+}
+
+type Bounds = Readonly<Record<"min" | "max", Runtime>>;
 
 const clampType = ({ x, min, max }: Readonly<Record<"x" | "min" | "max", Typed>>) =>
   inferTriple("clamp", x.type, min.type, max.type);

@@ -1,10 +1,10 @@
 /** Reductions over one axis or over all. */
-import { expandDims as expand, type TileArray, reshape } from "../numerics/array.js";
-import { cast } from "../numerics/array-cast.js";
+import { indexBesideNaN } from "../diagnostics/catalogue/finding-codes.js";
+import { expandDims as expand, type TileArray, reshape, tileArray } from "../numerics/array.js";
 import { indexOfFirst, reduce, reduceBig } from "../numerics/array-reduce.js";
 import { beaten, type Kinds, larger, NUMBERS, smaller, total, ZERO } from "../terms/kinds.js";
 import { axisOf as axisFrom } from "../types/axis.js";
-import { isBig } from "../numerics/numeric.js";
+import { isBig, isFloat, type NumberData } from "../numerics/numeric.js";
 import type { Checked } from "../types/problem.js";
 import {
   axisNumber,
@@ -25,6 +25,7 @@ import { members } from "../types/dtype.js";
 import type { ElementIn } from "../rules/math-rules.js";
 import type { TileLike } from "../types/tile.js";
 import type { Context, Runtime } from "../values/runtime-values.js";
+import { castIn, undefining } from "../values/undefined-lanes.js";
 import { defineOp } from "./define.js";
 import { keepsSign } from "../values/operands.js";
 import type { TypedArguments, RuntimeArguments } from "../ir/op.js";
@@ -108,7 +109,7 @@ type Fold = {
  * Folds in the dtype of the result, first lane to last; the GPU's order is its own, so floats may differ in rounding.
  */
 function folding(fold: Fold) {
-  return (args: Args, { result }: Context): TileArray => folded(args, cast(args.x, result.dtype), fold);
+  return (args: Args, context: Context): TileArray => folded(args, castIn(context, args.x, context.result.dtype), fold);
 }
 
 function along(axis: Runtime | undefined, tile: TileArray): number | "all" {
@@ -173,7 +174,7 @@ function extremum<Name extends "max" | "min">(name: Name, first: First) {
       args.returnIndices?.literal === true
         ? inferReduceIndexed(name, args.x.type, axisOf(args), keepsDims(args))
         : inferReduce(reduceRules.comparing, name, args.x.type, axisOf(args), keepsDims(args)),
-    evaluate: (args, context) => (context.results.length === 2 ? withIndex(args, first) : fold(args, context)),
+    evaluate: (args, context) => (context.results.length === 2 ? withIndex(name, args, context) : fold(args, context)),
     facts: { nonNegative: keepsSign },
     proof: { folds: { form: "reduction", kinds: name === "max" ? larger : smaller }, neutral: beaten(name === "max") },
     triton36: {
@@ -186,23 +187,47 @@ function extremum<Name extends "max" | "min">(name: Name, first: First) {
   });
 }
 
-/** The value and its place. Among equals the first wins: where the choice is free, that is one of those allowed. */
-function withIndex({ x, axis, keepDims }: Args, first: First): TileArray[] {
-  const tile = x;
-  const at = along(axis, tile);
-  return indexOfFirst(tile, at, first).map((reduced) => kept(reduced, tile, at, keepDims));
+const greater: First = (a, b) => a > b;
+const less: First = (a, b) => a < b;
+
+/**
+ * The value and its place. Among equals the first wins: where the choice is free, that is one of those allowed. A NaN is
+ * neither greater nor less, so beside one the order of the comparisons decides both, and it follows from the layout.
+ */
+function withIndex(name: "max" | "min" | "argmax" | "argmin", args: Args, context: Context): TileArray[] {
+  const { x, axis, keepDims } = args;
+  const isMost = name === "max" || name === "argmax";
+  const at = along(axis, x);
+  const besideNaN = nanBeside(x, at);
+  return indexOfFirst(x, at, isMost ? greater : less).map((reduced) =>
+    kept(
+      undefining(reduced, besideNaN, context, () => indexBesideNaN(name, isMost ? "-Infinity" : "Infinity")),
+      x,
+      at,
+      keepDims,
+    ),
+  );
+}
+
+/** The lanes of a reduction that meet a NaN and something else. */
+function nanBeside(x: TileArray, axis: number | "all"): Uint8Array | undefined {
+  const length = axis === "all" ? x.data.length : x.shape[axis]!;
+  if (!isFloat(x.dtype) || length === 1 || !(x.data as NumberData).some(Number.isNaN)) return undefined;
+  const isNaN = Uint8Array.from(x.data as NumberData, (value, i) => (value !== value && !x.poison?.[i] ? 1 : 0));
+  const lanes = reduce(tileArray("int1", x.shape, isNaN), axis, (a, b) => a | b).data as Uint8Array;
+  return lanes.includes(1) ? lanes : undefined;
 }
 
 /**
  * The largest element over an axis: `tl.max(x, axis=0)`. float16 and bfloat16 give float32, unless indices are
  * returned.
  */
-export const max = extremum("max", (a, b) => a > b);
+export const max = extremum("max", greater);
 /**
  * The smallest element over an axis: `tl.min(x, axis=0)`. float16 and bfloat16 give float32, unless indices are
  * returned.
  */
-export const min = extremum("min", (a, b) => a < b);
+export const min = extremum("min", less);
 
 type IndexCall<Name extends string> = <X, const Ax, const Keep = false>(
   x: Checked<X, WhyIndexed<Name, X>>,
@@ -210,7 +235,7 @@ type IndexCall<Name extends string> = <X, const Ax, const Keep = false>(
   options?: KeepDims<Keep> & Ties,
 ) => ReduceOut<X, "int32", Ax, Keep>;
 
-function index<Name extends "argmax" | "argmin">(name: Name, first: First) {
+function index<Name extends "argmax" | "argmin">(name: Name) {
   return defineOp<IndexCall<Name>>()({
     name,
     operands: { x: "tile", axis: "constant" },
@@ -219,7 +244,7 @@ function index<Name extends "argmax" | "argmin">(name: Name, first: First) {
     effect: "pure",
     spelling: { form: "call", name: `tl.${name}`, keywords: ["axis"] },
     infer: (args) => inferReduce(reduceRules.indexing, name, args.x.type, axisOf(args), keepsDims(args)),
-    evaluate: (args) => withIndex(args, first)[1]!,
+    evaluate: (args, context) => withIndex(name, args, context)[1]!,
     facts: { nonNegative: () => true },
     proof: { folds: { form: "reduction", kinds: undefined }, neutral: beaten(name === "argmax") },
   });
@@ -229,12 +254,12 @@ function index<Name extends "argmax" | "argmin">(name: Name, first: First) {
  * The index of the largest element along an axis: `tl.argmax(x, axis=0)`. Beside NaN Triton's order of comparisons decides
  * which it is.
  */
-export const argmax = index("argmax", (a, b) => a > b);
+export const argmax = index("argmax");
 /**
  * The index of the smallest element along an axis: `tl.argmin(x, axis=0)`. Beside NaN Triton's order of comparisons decides
  * which it is.
  */
-export const argmin = index("argmin", (a, b) => a < b);
+export const argmin = index("argmin");
 
 /** Exclusive or over an axis, or over all: `tl.xor_sum(x, axis=0)`. */
 export const xorSum = defineOp<

@@ -17,6 +17,7 @@ import { inferSort, inferTop, type TopOut, type WhySort, type WhySortDim, type W
 import { type Plain, whyCond } from "../rules/math-rules.js";
 import { axisNumber, inferScan, reduceRules, type SumOf, type WhySum } from "../rules/reduce-rules.js";
 import type { Sh, Tile, TileLike } from "../types/tile.js";
+import { castIn } from "../values/undefined-lanes.js";
 import { defineOp } from "./define.js";
 import { isTile, keepsSign } from "../values/operands.js";
 import type { OpFold, RuntimeArguments } from "../ir/op.js";
@@ -79,8 +80,8 @@ function scanning<Name extends "cumsum" | "cumprod">(
     effect: "pure",
     spelling: { form: "call", name: `tl.${name}`, keywords: ["axis"] },
     infer: ({ x, axis, dtype }) => inferScan(reduceRules.summing, name, x.type, axisNumber(axis) ?? 0, dtype?.dtype),
-    evaluate: ({ x, axis = 0, reverse }, { result }) => {
-      const tile = cast(x, result.dtype);
+    evaluate: ({ x, axis = 0, reverse }, context) => {
+      const tile = castIn(context, x, context.result.dtype);
       const at = axisOf(tile.shape.length, Number(axis))!;
       const options = { reverse: reverse === true };
       if (isBig(tile.dtype)) return scanBig(tile, at, fold.big, options);

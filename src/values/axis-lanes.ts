@@ -58,11 +58,12 @@ function addSteps(offsets: Float64Array, { positions, stride, along }: AxisLanes
       }
 }
 
-/** Marks the positions outside `[0, limit)`; undefined if there are none. */
-export function outsideOf(positions: NumberData, limit: number): Uint8Array | undefined {
+/** Marks the positions outside `[0, limit)`, but none whose value is unknown; undefined if there are none. */
+export function outsideOf(positions: NumberData, limit: number, unknown?: Uint8Array): Uint8Array | undefined {
   let marks: Uint8Array | undefined;
   for (let i = 0; i < positions.length; i++)
-    if (!(positions[i]! >= 0 && positions[i]! < limit)) (marks ??= new Uint8Array(positions.length))[i] = 1;
+    if (!(positions[i]! >= 0 && positions[i]! < limit) && !unknown?.[i])
+      (marks ??= new Uint8Array(positions.length))[i] = 1;
   return marks;
 }
 

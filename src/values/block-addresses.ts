@@ -96,9 +96,7 @@ function lanesOf(descriptor: DescriptorRuntime, axes: readonly Axis[], context: 
   const placed = axes.map(({ positions, poison }, axis): TensorAxis => {
     inner /= positions.length;
     const along = { outer: size / (inner * positions.length), count: positions.length, inner };
-    const outside = outsideOf(positions, limits[axis]!);
-    // Poisoned positions have no known value, so they do not count as outside.
-    if (outside && poison) outside.forEach((_, i) => poison[i] && (outside[i] = 0));
+    const outside = outsideOf(positions, limits[axis]!, poison);
     if (outside) turnOff(inside, outside, along);
     if (poison) unknown = either(unknown, spread(poison, along));
     return { axis: of?.[axis] ?? axis, positions, along, stride: strides[axis]! };

@@ -142,4 +142,6 @@ export interface Context {
   print(prefix: string, values: readonly ValueRuntime[], hex: boolean): void;
   /** Reports a mistake in the lanes that `lanes` marks, in row-major order of `shape`. */
   report(said: Message<FindingCode>, shape: readonly number[], lanes: Uint8Array): void;
+  /** Notes why lanes of the running op have no defined value. It is reported where one of them is stored or used. */
+  undefine(said: Message<FindingCode>): void;
 }

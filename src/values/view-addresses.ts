@@ -123,7 +123,7 @@ function computeLanes(
   const axes = placed.map(({ tile, along }, place): TensorAxis => {
     const axis = order?.[place] ?? place;
     const positions = positionsOf(tile);
-    const outside = outsideOf(positions, allocation.shape[axis]!);
+    const outside = outsideOf(positions, allocation.shape[axis]!, tile.poison);
     if (outside && !masksAxis(claimed, place)) {
       claims ??= { broken: new Uint8Array(size), axis: new Uint8Array(size), index: new Float64Array(size) };
       noteClaims(claims, spread(outside, along), axis, spread(Float64Array.from(positions), along));

@@ -87,6 +87,29 @@ export const shiftAmount = defineCode(
   (dtype: string, by: number | bigint, bits: number) => `shifts ${dtype} by ${by}; it has ${bits} bits`,
 );
 
+const VARIES = "what that gives differs from device to device";
+
+export const undefinedCast = defineCode(
+  "undefined-cast",
+  (value: number | bigint, dtype: string, [low, high]: readonly [string, string]) =>
+    `${value} is cast to ${dtype}, which does not hold it: ${VARIES}; clamp it first: tl.clamp(x, ${low}, ${high})`,
+);
+
+export const indexBesideNaN = defineCode(
+  "index-beside-nan",
+  (op: string, infinity: string) =>
+    `tl.${op} compares a NaN, and the order of the comparisons decides which element it gives, so that it differs from device to device; replace NaN first: tl.where(x.eq(x), x, ${infinity})`,
+);
+
+export const clampBounds = defineCode(
+  "clamp-bounds",
+  (low: number | bigint, high: number | bigint) =>
+    `tl.clamp has the bounds ${low} and ${high}: ${VARIES}; the first must not be above the second`,
+);
+
+/** Which line uses a value that is defined nowhere: the end of a message about it. */
+export const usedAt = (place: string): string => `${place} uses it`;
+
 export const gatherIndex = defineCode(
   "gather-index",
   (size: number) => `the index is outside the axis, which has ${size} elements`,

@@ -4,9 +4,18 @@ import type { Explanation } from "./explanation.js";
 const run = { sizes: { N: 40 } };
 const INDEX = `x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr()`;
 const INTEGERS = `x: tensor(tl.int32, ["N"]), y: tensor.out(tl.int32, ["N"]), BLOCK: constexpr()`;
+const PLACES = `x: tensor(tl.float32, ["N"]), y: tensor.out(tl.int32, [3]), BLOCK: constexpr()`;
+const ROUNDED = `x: tensor(tl.float32, ["N"]), y: tensor.out(tl.int8, ["N"]), BLOCK: constexpr()`;
 const SUM = `x: tensor(tl.float32, ["N"]), y: tensor.inout(tl.float32, [1]), BLOCK: constexpr()`;
 
 export const findings = {
+  "clamp-bounds": {
+    means: "`tl.clamp` leaves undefined what it gives where its first bound is above its second.",
+    says: "tl.clamp has the bounds 1 and -1: what that gives differs from device to device; the first must not be above the second; line 12 uses it (and 39 more like it)",
+    fails: { body: "tl.store(y.at(i), tl.clamp(tl.load(x.at(i)), 1, -1));" },
+    passes: { body: "tl.store(y.at(i), tl.clamp(tl.load(x.at(i)), -1, 1));" },
+    run,
+  },
   division: {
     means: "An integer is divided by 0, or a bound takes a divisor that is not positive.",
     says: "the divisor is 0 (and 47 more like it)",
@@ -47,6 +56,20 @@ export const findings = {
     says: "the index is outside the axis, which has 16 elements (and 32 more like it)",
     fails: { body: "tl.store(y.at(i), tl.gather(tl.load(x.at(i)), i.add(1), 0));" },
     passes: { body: "tl.store(y.at(i), tl.gather(tl.load(x.at(i)), i.mod(BLOCK), 0));" },
+    run,
+  },
+  "index-beside-nan": {
+    means:
+      "A NaN is neither greater nor less than a number, so which element `tl.argmax` and the like give beside one depends on the order of the comparisons, and that on the device.",
+    says: "tl.argmax compares a NaN, and the order of the comparisons decides which element it gives, so that it differs from device to device; replace NaN first: tl.where(x.eq(x), x, -Infinity); line 13 uses it (and 2 more like it)",
+    fails: {
+      params: PLACES,
+      body: "const v = tl.load(x.at(i));\ntl.store(y.at(tl.programId(0)), tl.argmax(tl.sqrt(v), 0));",
+    },
+    passes: {
+      params: PLACES,
+      body: "const v = tl.sqrt(tl.load(x.at(i)));\ntl.store(y.at(tl.programId(0)), tl.argmax(tl.where(v.eq(v), v, -Infinity), 0));",
+    },
     run,
   },
   "lane-conflict": {
@@ -128,6 +151,14 @@ export const findings = {
     says: "shifts int32 by 32; it has 32 bits (and 47 more like it)",
     fails: { params: INTEGERS, body: "tl.store(y.at(i), tl.load(x.at(i)).shl(i.add(32)));" },
     passes: { params: INTEGERS, body: "tl.store(y.at(i), tl.load(x.at(i)).shl(i.mod(32)));" },
+    run,
+  },
+  "undefined-cast": {
+    means:
+      "A float is cast to an integer that does not hold it. NVIDIA gives the nearest bound and 0 for NaN, other devices something else.",
+    says: "-1942596864 is cast to int8, which does not hold it: what that gives differs from device to device; clamp it first: tl.clamp(x, -128, 127); line 12 uses it (and 39 more like it)",
+    fails: { params: ROUNDED, body: "tl.store(y.at(i), tl.load(x.at(i)).mul(1e9).to(tl.int8));" },
+    passes: { params: ROUNDED, body: "tl.store(y.at(i), tl.clamp(tl.load(x.at(i)).mul(1e9), -128, 127).to(tl.int8));" },
     run,
   },
   uninitialised: {

@@ -8,6 +8,7 @@ import builtins
 import importlib
 import json
 import os
+import re
 import sys
 import tempfile
 import tomllib
@@ -28,7 +29,9 @@ def packaged(files, name, root):
         with open(os.path.join(root, path), "w", encoding="utf-8") as file:
             file.write(text)
     with open(os.path.join(root, "pyproject.toml"), "rb") as file:
-        assert tomllib.load(file)["project"]["name"].replace("-", "_") == name, "pyproject.toml has another name"
+        # A distribution's name has one hyphen for each run of _, - and dots (PEP 503).
+        wanted = re.sub(r"[-_.]+", "-", name)
+        assert tomllib.load(file)["project"]["name"] == wanted, "pyproject.toml has another name"
     sys.path.insert(0, root)
     importlib.invalidate_caches()
     try:

@@ -1,0 +1,39 @@
+/** Lanes whose value no device defines. They are poison, which is reported only where it is stored or used. */
+import { undefinedCast } from "../diagnostics/catalogue/finding-codes.js";
+import type { Message } from "../diagnostics/catalogue/define-code.js";
+import type { FindingCode } from "../diagnostics/catalogue/index.js";
+import { either, full, type TileArray, tileArray } from "../numerics/array.js";
+import { cast, type CastOptions, castableRange, outOfRange } from "../numerics/array-cast.js";
+import { isFloat } from "../numerics/numeric.js";
+import type { DTypeName, IntName } from "../types/dtype.js";
+import { isTile, tileOf } from "./operands.js";
+import type { Context, Runtime } from "./runtime-values.js";
+
+/** Marks lanes of a result. `describe` gets the first of them. */
+export function undefining(
+  tile: TileArray,
+  lanes: Uint8Array | undefined,
+  context: Context,
+  describe: (lane: number) => Message<FindingCode>,
+): TileArray {
+  if (!lanes) return tile;
+  context.undefine(describe(lanes.indexOf(1)));
+  return tileArray(tile.dtype, tile.shape, tile.data, either(tile.poison, lanes));
+}
+
+/** {@link cast} as an op performs it: a float that an integer does not hold has no defined value there. */
+export function castIn(context: Context, x: Runtime, dtype: DTypeName, options: CastOptions = {}): TileArray {
+  const made = cast(tileOf(x, dtype), dtype, options);
+  if (options.bitcast) return made;
+  const from = floatsOf(x);
+  return undefining(made, from && outOfRange(from, dtype), context, (lane) => {
+    const [low, high] = castableRange(from!.dtype as "float32", dtype as IntName);
+    return undefinedCast(from!.data[lane]!, dtype, [String(low), String(high)]);
+  });
+}
+
+/** The floats that are cast. A constexpr with a fraction is a float32. */
+function floatsOf(x: Runtime): TileArray | undefined {
+  if (isTile(x)) return isFloat(x.dtype) ? x : undefined;
+  return typeof x === "number" && !Number.isInteger(x) ? full([], x, "float32") : undefined;
+}

@@ -179,17 +179,29 @@ export class CarriedPointers {
     if (!loop.carries || !isValue(index)) return undefined;
     const moving = movingLanes(index, loop.statement.index, this.definitions);
     if (!moving) return undefined;
-    const { lanes, ...others } = moving;
+    const { lanes, times, ...others } = moving;
+    const known = times === undefined ? others : { ...others, times: this.#before(times, loop) };
     const [given] = lanes.results;
-    if (!isInside(given!, loop.statement)) return { lanes: given!, ...others };
+    if (!isInside(given!, loop.statement)) return { lanes: given!, ...known };
+    const operands = lanes.operands.map((operand) => operand && this.#before(operand, loop));
     const make = (): Handle => {
       this.recorder.anonymous = false;
-      const [value] = this.recorder.op(lanes.op, lanes.operands, lanes.options, [given!.type], index.at);
+      const [value] = this.recorder.op(lanes.op, operands, lanes.options, [given!.type], index.at);
       this.recorder.anonymous = true;
       return new Handle(value!);
     };
     const key = `lanes of ${id(index)}`;
-    return { lanes: valueOf(this.values.at(key, loop.depth, make)), ...others };
+    return { lanes: valueOf(this.values.at(key, loop.depth, make)), ...known };
+  }
+
+  /** A constexpr that the loop's body computes, such as `BLOCK * 2`, computed before the loop instead. */
+  #before(constexpr: Argument, loop: Loop): Argument {
+    const made = isValue(constexpr) && isInside(constexpr, loop.statement) && this.definitions.get(constexpr);
+    if (!made || made.kind !== "op") return constexpr;
+    const operands = made.operands.map((operand) => operand && this.#before(operand, loop));
+    const make = (): Handle =>
+      new Handle(this.recorder.op(made.op, operands, made.options, [constexpr.type], constexpr.at)[0]!);
+    return valueOf(this.values.at(`constexpr ${id(constexpr)}`, loop.depth, make));
   }
 
   #pinnedAt<T>(at: Location | undefined, body: () => T): T {

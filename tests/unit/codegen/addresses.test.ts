@@ -127,4 +127,24 @@ describe("addresses", () => {
           moving += 0"
     `);
   });
+
+  test("should set up the pointers of a loop with constexprs that its body computes", () => {
+    expect(bodyOf(addresses.halves)).toMatchInlineSnapshot(`
+      "rm = tl.arange(0, B)
+      sum_ = tl.zeros([B, B], dtype=tl.float32)
+      # Both constexprs are computed in the loop, before which the pointers are set up.
+      rk = tl.arange(0, B * 2)
+      x_ptrs = x_ptr + (rm[:, None] * stride_xm + rk[None, :] * stride_xk)
+      mask_m = rm[:, None] < M
+      for k in range(tl.cdiv(K, B * 2)):
+          tile = tl.load(x_ptrs, mask=mask_m & (rk[None, :] < K - k * (B * 2)), other=0.0)
+          sum_ = tl.dot(tile, tl.trans(tile), sum_)
+          x_ptrs += B * 2 * stride_xk
+      tl.store(
+          y_ptr + (rm[:, None] * stride_ym + rm[None, :] * stride_yn),
+          sum_,
+          mask=mask_m & (rm[None, :] < N),
+      )"
+    `);
+  });
 });

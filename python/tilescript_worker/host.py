@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from triton.runtime.autotuner import Autotuner, Heuristics
@@ -70,7 +71,13 @@ def launch_of(kernel: Any, calls: Calls) -> dict[str, Any]:
     launched, site = calls.launched, calls.site
     options = launched[0].options
     grids = list(dict.fromkeys(each.grid for each in launched if each.grid is not None))
-    said: dict[str, Any] = {"options": options, "grids": grids[:MOST_EXAMPLES], "computed": {}, "passed": {}}
+    said: dict[str, Any] = {
+        "options": options,
+        "grids": grids[:MOST_EXAMPLES],
+        "noted": [_noted(each) for each in launched],
+        "computed": {},
+        "passed": {},
+    }
     if site is None:
         return said
     said |= {"place": site.place, "gridText": site.grid_text()}
@@ -92,6 +99,13 @@ def launch_of(kernel: Any, calls: Calls) -> dict[str, Any]:
         if tree is not None and holds(tree, [(each.values, each.values.get(param.name)) for each in launched]):
             said["computed"][param.name] = tree
     return said
+
+
+def _noted(launched: Launched) -> dict[str, Any]:
+    """The numbers of one launch; those that JSON has not are left out."""
+    tensors = {name: {"shape": each.shape, "strides": each.strides} for name, each in launched.tensors.items()}
+    values = {name: value for name, value in launched.values.items() if not isinstance(value, float) or isfinite(value)}
+    return {"values": values, "tensors": tensors, **({"grid": launched.grid} if launched.grid is not None else {})}
 
 
 def _decided(decorator: Any) -> list[str]:

@@ -62,6 +62,14 @@ GPU = SimpleNamespace(
 
 
 @dataclass
+class Layout:
+    """How a tensor lies in memory."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+@dataclass
 class Launched:
     """What the host decides at one launch."""
 
@@ -70,6 +78,8 @@ class Launched:
     # None if the script's function for it fails.
     grid: tuple[int, ...] | None
     options: dict[str, int]
+    # The shape and the strides of each tensor, by parameter.
+    tensors: dict[str, Layout]
 
 
 @dataclass
@@ -130,7 +140,8 @@ def _noted(launches: Launches) -> Iterator[None]:
         if calls is None:
             calls = launches.calls[self] = Calls(site=call_site(sys._getframe(1), list(self.arg_names)))
         options = {name: kwargs[name] for name in OPTIONS if kwargs.get(name) is not None}
-        launched = Launched(_numbers(bound.arguments), _programs(grid, bound.arguments), options)
+        numbers, tensors = _numbers(bound.arguments), _tensors(bound.arguments)
+        launched = Launched(numbers, _programs(grid, bound.arguments), options, tensors)
         calls.note({param.name: _argument(param, bound.arguments[param.name]) for param in self.params}, launched)
         return mock.MagicMock(name="a compiled kernel")
 
@@ -145,6 +156,14 @@ def _noted(launches: Launches) -> Iterator[None]:
 def _numbers(arguments: dict[str, Any]) -> dict[str, Any]:
     plain = {name: value.value if isinstance(value, tl.constexpr) else value for name, value in arguments.items()}
     return {name: value for name, value in plain.items() if isinstance(value, bool | int | float)}
+
+
+def _tensors(arguments: dict[str, Any]) -> dict[str, Layout]:
+    return {
+        name: Layout(tuple(value.shape), tuple(value.stride()))
+        for name, value in arguments.items()
+        if isinstance(value, torch.Tensor) and value.layout is torch.strided
+    }
 
 
 def _programs(grid: Any, arguments: dict[str, Any]) -> tuple[int, ...] | None:

@@ -221,6 +221,21 @@ export interface Obligation {
   readonly verdict: Verdict;
 }
 
+/** What the host computes from sizes, numbers and constexprs by their names; `op` is the name of a method. */
+export type HostExpression =
+  | { readonly value: number | boolean }
+  | { readonly param: string }
+  | { readonly op: string; readonly of: readonly HostExpression[] };
+
+/** Something that no proof shows, and conditions of a launch of which one or more may be what is missing. */
+export interface Lack {
+  readonly property: Property;
+  /** What it is about: `the store to c`. */
+  readonly of: string;
+  /** The plainest first; none where it depends on what memory holds. */
+  readonly wanted: readonly HostExpression[];
+}
+
 /** What is proved of a kernel for every shape. `docs/proofs.md` says what it rests on. */
 export interface Certificate {
   readonly configs: number;
@@ -485,6 +500,8 @@ export interface CompiledKernel {
    * depends on it.
    */
   proof(cache?: ProofCache): Certificate;
+  /** What a launch would have to meet so that what is open is proved: suggestions for `requires`. */
+  lacking?(): readonly Lack[];
   /** Runs one case in-process. */
   evaluate(at: Case, options?: EvaluateOptions): Evaluation;
   /**

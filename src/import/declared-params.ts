@@ -103,9 +103,13 @@ export function declaredParams(declaring: Declaring): Declarations {
   for (const [python, { tensor, axis }] of strides)
     if (!sizes.has(python))
       scope.bind(python, traced(`${drafts.find((each) => each.python === tensor)!.local}.stride(${axis})`));
+  const made = new Set(
+    declaring.tensors.flatMap(({ axes }) => axes.flatMap(({ size, isNew }) => (isNew ? [size] : []))),
+  );
   const names: HostNames = (python) => {
     const draft = drafts.find((each) => each.python === python);
     if (draft) return draft.kind === "pointer" || draft.kind === "tensor" ? undefined : { name: draft.name };
+    if (made.has(python)) return { name: python };
     const value = constants.get(python);
     if (value?.kind === "number") return { value: Number(value.value) };
     return value?.kind === "truth" ? { value: value.value } : undefined;

@@ -1,19 +1,26 @@
 /** The parts of a spec that say how a kernel is launched: grid, configs, heuristics. */
 import type { DeclaredParam } from "./declared-params.js";
 import { callback, fixedValue, type HostNames } from "./host-text.js";
+import type { Inferred } from "./inferred/inferred.js";
 import type { HostTree, KernelTree, LaunchOptionValues, Tuning } from "./tree.js";
 
 const todo = (text: string): string => `// TODO(import): ${text}`;
 const object = (entries: readonly string[]): string => `{ ${entries.join(", ")} }`;
 
 /** Lines of the spec behind `params`. */
-export function hostLines(params: readonly DeclaredParam[], tree: KernelTree, names: HostNames): readonly string[] {
+export function hostLines(
+  params: readonly DeclaredParam[],
+  tree: KernelTree,
+  names: HostNames,
+  inferred: Inferred | undefined,
+): readonly string[] {
   const { tuning, launch } = tree;
   const heuristics = heuristicsOf(params, tuning, names);
   const decided = new Set(heuristics.flatMap(({ python, text }) => (text === undefined ? [] : [python])));
   return [
-    ...gridLines(tree, names),
-    ...configLines(params, tree, names, decided),
+    ...gridLines(tree, names, inferred),
+    ...requiresLines(names, inferred),
+    ...configLines(params, tree, { names, inferred }, decided),
     ...(decided.size > 0
       ? [`heuristics: {`, ...heuristics.flatMap(({ name, text }) => (text ? [`${name}: ${text},`] : [])), `},`]
       : []),
@@ -36,15 +43,30 @@ const argumentsOf = (params: readonly DeclaredParam[]): string =>
   params.flatMap(({ name, kind, text }) => (text !== undefined && TAKEN.has(kind) ? [name] : [])).join(", ");
 const TAKEN: ReadonlySet<string> = new Set(["pointer", "tensor", "scalar"]);
 
-function gridLines({ launch }: KernelTree, names: HostNames): readonly string[] {
+function gridLines({ launch }: KernelTree, names: HostNames, inferred: Inferred | undefined): readonly string[] {
   const text = launch?.grid && callback(launch.grid, names, (each) => `[${each.join(", ")}]`);
   if (text !== undefined) return [`grid: ${text},`];
+  const found = inferred?.grid && callback(inferred.grid, names, (each) => `[${each.join(", ")}]`);
+  if (found !== undefined) return ["// As many programs as each noted launch has.", `grid: ${found},`];
   const noted = launch?.grids.map((each) => `[${each.join(", ")}]`) ?? [];
   const source = launch?.gridText === undefined ? "" : `; the script has ${launch.gridText.replaceAll(/\s+/g, " ")}`;
   return [
     todo(`how many programs the kernel has${noted.length > 0 ? `, such as ${noted.join(", ")}` : ""}${source}`),
     `grid: () => [${launch?.grids[0]?.join(", ") ?? "1"}],`,
   ];
+}
+
+/** Conditions that a callback can't name are left out. */
+function requiresLines(names: HostNames, inferred: Inferred | undefined): readonly string[] {
+  const kept = inferred?.requires.filter((each) => callback([each], names, () => "") !== undefined) ?? [];
+  if (kept.length === 0) return [];
+  const text = callback(kept, names, (each) => `[${each.join(", ")}]`);
+  return ["// What the accesses need, and every noted launch has.", `requires: ${text},`];
+}
+
+interface Host {
+  readonly names: HostNames;
+  readonly inferred: Inferred | undefined;
 }
 
 interface Heuristic {
@@ -72,7 +94,7 @@ function heuristicsOf(params: readonly DeclaredParam[], tuning: Tuning, names: H
 function configLines(
   params: readonly DeclaredParam[],
   { tuning, launch }: KernelTree,
-  names: HostNames,
+  host: Host,
   decided: ReadonlySet<string>,
 ): readonly string[] {
   const { autotune } = tuning;
@@ -96,14 +118,14 @@ function configLines(
     const all = [...fixed, ...optionTexts(launch?.options ?? {})];
     return all.length > 0 ? [...said, `config: ${object(all)},`] : said;
   }
-  return [...said, ...autotuneLines(params, autotune, tuning.heuristics, names, fixed)];
+  return [...said, ...autotuneLines(params, autotune, tuning.heuristics, host, fixed)];
 }
 
 function autotuneLines(
   params: readonly DeclaredParam[],
   { key, configs, resetToZero, restoreValue }: NonNullable<Tuning["autotune"]>,
   heuristics: Tuning["heuristics"],
-  names: HostNames,
+  { names, inferred }: Host,
   fixed: readonly string[],
 ): readonly string[] {
   // A config that gives a fixed constant another value is none of this kernel.
@@ -125,6 +147,13 @@ function autotuneLines(
     const isKey = param?.kind === "scalar" || param?.isArgument === true;
     return param && isKey && !(python in heuristics) ? [JSON.stringify(param.name)] : [];
   });
+  const tuned = new Set(kept.flatMap(({ values }) => Object.keys(values)));
+  // A config that meets a requirement for some sizes is tuned for these sizes.
+  const beside = (inferred?.requires ?? []).map(namesOf).filter((each) => each.some((name) => tuned.has(name)));
+  const sizes = beside.flat().flatMap((python) => {
+    const known = tuned.has(python) || python in heuristics ? undefined : names(python);
+    return known && "name" in known ? [JSON.stringify(known.name)] : [];
+  });
   const again = [...resetToZero, ...restoreValue];
   // Each trial would add to what the one before it left.
   if (again.length > 0)
@@ -134,7 +163,14 @@ function autotuneLines(
       ),
       `config: ${written[0] ?? object(fixed)},`,
     ];
-  return [`autotune: {`, `key: [${keys.join(", ")}],`, `configs: [`, ...written.map((each) => `${each},`), `],`, `},`];
+  return [
+    `autotune: {`,
+    `key: [${[...new Set([...keys, ...sizes])].join(", ")}],`,
+    `configs: [`,
+    ...written.map((each) => `${each},`),
+    `],`,
+    `},`,
+  ];
 }
 
 /** Launch options; what every launch has unless it says otherwise is left out. */

@@ -30,6 +30,15 @@ export function fixedValue(tree: HostTree, names: HostNames): number | boolean |
   return write(tree, names, new Set())?.value;
 }
 
+/** What a tree gives for these values; undefined where one is missing. */
+export function hostValue(tree: HostTree, values: ReadonlyMap<string, number>): number | boolean | undefined {
+  if ("value" in tree) return tree.value;
+  if ("param" in tree) return values.get(tree.param);
+  const [x, y] = tree.of.map((each) => hostValue(each, values));
+  if (x === undefined || (tree.of.length > 1 && y === undefined)) return undefined;
+  return fold(tree.op, Number(x), Number(y));
+}
+
 function write(tree: HostTree, names: HostNames, used: Set<string>): Written | undefined {
   if ("value" in tree) return { text: String(tree.value), value: tree.value };
   if ("param" in tree) {

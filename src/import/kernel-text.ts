@@ -8,6 +8,7 @@ import { type DeclaredParam, declaredParams } from "./declared-params.js";
 import { FunctionScope } from "./function-scope.js";
 import { hostLines } from "./host-spec.js";
 import type { HostNames } from "./host-text.js";
+import type { Inferred } from "./inferred/inferred.js";
 import type { LiftedTensor } from "./lift/lifted-tensors.js";
 import { reads } from "./liveness.js";
 import { statements } from "./translate-statements.js";
@@ -48,6 +49,8 @@ export interface TextOptions {
   readonly helpers?: HelperTypes;
   /** Tensors in place of pointers, of which the tree has views. */
   readonly tensors?: readonly LiftedTensor[];
+  /** What the noted launches say of the grid and of what has to hold. */
+  readonly inferred?: Inferred;
 }
 
 /** Types by the names of parameters, by the names of helper functions. */
@@ -135,7 +138,7 @@ class KernelWriter implements KernelContext {
     const variable = authorName(plain);
     this.#taken.add(variable);
     const scope = new FunctionScope(this.#kernel, true, this.#taken);
-    const { specialise, fixedDTypes, pinned, tensors } = this.#options;
+    const { specialise, fixedDTypes, pinned, tensors, inferred } = this.#options;
     const { params, fixed, optional, names } = declaredParams({
       tree: this.#tree,
       scope,
@@ -171,7 +174,7 @@ class KernelWriter implements KernelContext {
       `params: {`,
       ...kept.flatMap((param) => (param.text === undefined ? [] : [`${param.name}: ${param.text},`])),
       `},`,
-      ...hostLines(kept, this.#tree, known),
+      ...hostLines(kept, this.#tree, known, inferred),
       ...sameStrides(tensors ?? [], (python) => kept.find((param) => param.python === python)?.name ?? python),
       `}, ({ ${used.map(({ name: own, local }) => (own === local ? own : `${own}: ${local}`)).join(", ")} }) => {`,
       ...scope.lines,
@@ -270,7 +273,7 @@ const isNamed = (local: string, { lines }: FunctionScope): boolean =>
 function sameStrides(tensors: readonly LiftedTensor[], nameOf: (python: string) => string): readonly string[] {
   const groups = new Map<string, string[]>();
   for (const { param, axes, isContiguous } of tensors) {
-    const key = JSON.stringify(axes);
+    const key = JSON.stringify(axes.map(({ size, strides }) => [size, strides]));
     if (!isContiguous) groups.set(key, [...(groups.get(key) ?? []), JSON.stringify(nameOf(param))]);
   }
   const lists = [...groups.values()].filter(({ length }) => length > 1).map((names) => `[${names.join(", ")}]`);

@@ -1,5 +1,7 @@
 /** A Triton kernel as the Python half sends it: its syntax tree, with the types that Triton gives each expression. */
 
+import type { HostExpression } from "../contract/compiled.js";
+
 /** A number of Python: JSON has no infinities, and no exact integers beyond 2^53. */
 export type WireConstant = number | string | boolean | null;
 
@@ -175,10 +177,7 @@ export function forCalls(functions: readonly FunctionTree[], calls: ReadonlySet<
 }
 
 /** What the host computes before a launch, over the kernel's parameters; the names of `op` are those of methods. */
-export type HostTree =
-  | { readonly value: number | boolean }
-  | { readonly param: string }
-  | { readonly op: string; readonly of: readonly HostTree[] };
+export type HostTree = HostExpression;
 
 /** Launch options, as Triton names them. */
 export type LaunchOptionValues = Readonly<Record<string, number>>;
@@ -199,11 +198,28 @@ export interface Tuning {
   readonly doNotSpecialize: readonly string[];
 }
 
+/** The numbers that one launch has. */
+export interface NotedNumbers {
+  /** Those that it passes, by the kernel's parameters. */
+  readonly values: Readonly<Record<string, number | boolean>>;
+  readonly tensors: Readonly<Record<string, Layout>>;
+  /** Absent where the script's function for it fails. */
+  readonly grid?: readonly number[];
+}
+
+/** How a tensor lies in memory. */
+export interface Layout {
+  readonly shape: readonly number[];
+  readonly strides: readonly number[];
+}
+
 /** What a script decides where it launches a kernel; expressions gave what was noted at every launch. */
 export interface NotedLaunch {
   readonly options: LaunchOptionValues;
   /** The numbers of programs of the first launches. */
   readonly grids: readonly (readonly number[])[];
+  /** The numbers of each launch. */
+  readonly noted?: readonly NotedNumbers[];
   /** The file and the line of the launch. */
   readonly place?: string;
   readonly grid?: readonly HostTree[];

@@ -16,7 +16,7 @@ import { helpersOf } from "../ir/helpers.js";
 import { printIR } from "../ir/print.js";
 import type { SourceIndex } from "../ir/source.js";
 import { measuringOf } from "./measuring.js";
-import { proofFrom } from "./proof-of.js";
+import { lackingOf, proofFrom } from "./proof-of.js";
 import { specialisedFor } from "./specialised-for.js";
 import { toleranceFor } from "../contract/tolerance.js";
 import { failOn, loweredOf, traceAndCheck } from "./traced.js";
@@ -75,6 +75,7 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     work: (at) => workOf(ir, at),
     refusal: (at) => refusal(lowered, at),
     proof: (cache) => (proof ??= proofFrom(cache, ir, lowered)),
+    lacking: () => lackingOf(ir, lowered),
     evaluate,
     check: (at, options) => checked(signature, at, evaluate(at, options)),
   };

@@ -2,6 +2,7 @@
  * Pointer arithmetic of an imported kernel as views of tensors. An access becomes a view where each of its indices has
  * one stride, and each part of its mask that bounds an index gives that axis its size. Whoever asks compares the IR.
  */
+import { withSizesApart } from "../inferred/noted-values.js";
 import { liveAtHead, liveBefore, writes } from "../liveness.js";
 import { onlyComputes } from "../op-calls.js";
 import { constantOf } from "../made-nodes.js";
@@ -34,7 +35,8 @@ export function lifted(tree: KernelTree, only?: ReadonlySet<string>, masked?: Re
   const kernel = shared(first!);
   const passed = passedBy(kernel, tree);
   const taken = new Set(kernel.params.map(({ name }) => name));
-  const { tensors, considered } = new Lifting(accessesOf(kernel, passed), taken, passed, { only, masked });
+  const { tensors: found, considered } = new Lifting(accessesOf(kernel, passed), taken, passed, { only, masked });
+  const tensors = withSizesApart(tree, found, taken);
   const calls = new Map(
     considered.flatMap((each) =>
       "view" in each

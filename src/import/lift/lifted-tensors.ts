@@ -5,6 +5,7 @@ import { withArguments } from "../rewrite-tree.js";
 import type { Binary, Call, Expression, View } from "../tree.js";
 import { sizeOf } from "./linear-address.js";
 import type { Access, Condition, Env, Passed, Term } from "./python-access.js";
+import { type IndexParts, indexParts } from "./index-parts.js";
 import { canonical, isSame, type Span, spanOf } from "./expression-parts.js";
 
 /** An axis of a tensor: its size and its stride as the kernel's parameters. */
@@ -16,6 +17,8 @@ export interface LiftedAxis {
   readonly isConstant?: boolean;
   /** The parameters of which the stride is the product; none where it follows from sizes, or is 1. */
   readonly strides: readonly string[];
+  /** What each access indexes it with. */
+  readonly indices: readonly IndexParts[];
 }
 
 export interface LiftedTensor {
@@ -94,7 +97,7 @@ export class Lifting {
         for (const { strides, size } of read.reaches) if (size !== undefined) sizes.set(strides.join("*"), size);
       }
     }
-    const axes = kept.length > 0 ? this.#axes(ordered(first.reaches), sizes) : undefined;
+    const axes = kept.length > 0 ? this.#axes(ordered(first.reaches), sizes, indicesOf(kept)) : undefined;
     if (!axes) return;
     const stores = accesses.filter(({ isStore }) => isStore).length;
     const role = stores === 0 ? "in" : stores === accesses.length ? "out" : "inout";
@@ -106,16 +109,22 @@ export class Lifting {
   #axes(
     reaches: readonly Reach[],
     sizes: ReadonlyMap<string, string>,
+    indices: ReadonlyMap<string, readonly IndexParts[]>,
   ): { readonly list: readonly LiftedAxis[]; readonly isContiguous: boolean } {
     const known = reaches.map((reach) => sizes.get(keyOf(reach)));
+    const of = (reach: Reach): readonly IndexParts[] => indices.get(keyOf(reach)) ?? [];
     const packed = packedSizes(reaches, known);
     if (packed)
       return {
-        list: reaches.map((reach, i) => ({ ...this.#size(packed[i], reach), strides: [] })),
+        list: reaches.map((reach, i) => ({ ...this.#size(packed[i], reach), strides: [], indices: of(reach) })),
         isContiguous: true,
       };
     return {
-      list: reaches.map((reach, i) => ({ ...this.#size(known[i], reach), strides: reach.strides })),
+      list: reaches.map((reach, i) => ({
+        ...this.#size(known[i], reach),
+        strides: reach.strides,
+        indices: of(reach),
+      })),
       isContiguous: false,
     };
   }
@@ -160,6 +169,17 @@ function packedSizes(
     sizes[i + 1] = size;
   }
   return sizes;
+}
+
+/** What accesses index an axis with, by the strides of the axis. */
+function indicesOf(reads: readonly Read[]): ReadonlyMap<string, readonly IndexParts[]> {
+  const found = new Map<string, IndexParts[]>();
+  for (const { reaches } of reads)
+    for (const reach of reaches) {
+      const parts = indexParts(reach.span.inner, reach.span.env);
+      found.set(keyOf(reach), [...(found.get(keyOf(reach)) ?? []), parts]);
+    }
+  return found;
 }
 
 const keyOf = ({ strides }: { readonly strides: readonly string[] }): string => strides.join("*");

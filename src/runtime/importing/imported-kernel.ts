@@ -2,6 +2,7 @@
 import type { CompiledKernel } from "../../contract/compiled.js";
 import { hasBlockPointers, withoutBlockPointers } from "../../import/blocks/block-pointers.js";
 import { helperTypes } from "../../import/helper-types.js";
+import type { Inferred } from "../../import/inferred/inferred.js";
 import { kernelText, type KernelText, type TextOptions, type Todo } from "../../import/kernel-text.js";
 import { type Lifted, lifted, type LiftedAccess } from "../../import/lift/lift.js";
 import type { LiftedTensor } from "../../import/lift/lifted-tensors.js";
@@ -12,7 +13,9 @@ import { importKernels, isBuildError } from "../invocation/kernels.js";
 import type { CallMatch, ReadCall, ReadKernel } from "../python/protocol.js";
 import type { ImportOutcome } from "../report/reports.js";
 import type { Worker } from "../python/worker.js";
+import type { Written } from "./inference.js";
 import type { Scratch } from "./scratch.js";
+import { settled } from "./settled.js";
 
 export type ImportedKernel = ImportOutcome & {
   readonly kernel: string;
@@ -94,6 +97,20 @@ async function withViews(
     // A view may mask more than the Python does, such as what is below 0.
     if (!kept.includes(param)) await keep([param], [param]);
   }
+  if (read.launch && kept.length > 0) {
+    const found = await settled({
+      tree,
+      kept,
+      masked,
+      write: (lift, inferred) => written(lift, inferred, way, tools),
+      compared: async (lift, inferred) => {
+        const next = await attempt(read, tools, inferred ? { ...way, inferred } : way, new Set(), lift);
+        return next !== "tried" && isEqual(next) ? next : undefined;
+      },
+    });
+    if (found.kernel) [best, kept] = [found.kernel, found.kept];
+    for (const each of found.refuted) refused.set(each, "a proof finds launches where an index of it is out of bounds");
+  }
   const isKept = ({ param }: LiftedAccess): boolean => param !== undefined && kept.includes(param);
   const left = accesses.filter((access) => !isKept(access));
   const found = [
@@ -103,6 +120,24 @@ async function withViews(
   const first = read.functions[0]!.line - 1;
   const placed = found.map((access) => ({ ...access, line: access.line + first }));
   return { ...best, accesses: placed.toSorted((a, b) => a.line - b.line) };
+}
+
+/** A kernel with views, written and built; undefined where that fails. */
+async function written(
+  lift: Lifted,
+  inferred: Inferred | undefined,
+  way: TextOptions,
+  tools: ImportTools,
+): Promise<Written | undefined> {
+  try {
+    const options = { ...way, tensors: lift.tensors, ...(inferred && { inferred }) };
+    const { text, name, parameters } = await kernelText(lift.tree, options);
+    const built = await build(text, name, tools);
+    return typeof built === "string" ? undefined : { built, parameters };
+  } catch (error) {
+    if (!(error instanceof NotImported)) throw error;
+    return undefined;
+  }
 }
 
 /** Why a kernel is not equal. */

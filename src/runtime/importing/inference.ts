@@ -1,0 +1,94 @@
+/**
+ * What has to hold of an imported kernel's launches, from what is open of its proofs and from the launches that were
+ * noted: a condition counts only if every noted launch meets it.
+ */
+import type { CompiledKernel, HostExpression, Lack } from "../../contract/compiled.js";
+import { holdsOfAll, type Inferred, type NotedValues } from "../../import/inferred/inferred.js";
+import { notedGrid } from "../../import/inferred/noted-grid.js";
+import { notedValues } from "../../import/inferred/noted-values.js";
+import type { LiftedTensor } from "../../import/lift/lifted-tensors.js";
+import type { KernelTree } from "../../import/tree.js";
+
+/** A kernel that was built, with its parameters by the names of the Python's. */
+export interface Written {
+  readonly built: CompiledKernel;
+  readonly parameters: Readonly<Record<string, string>>;
+}
+
+/** Writes and builds the kernel with what was inferred; undefined where that can't be built. */
+type Write = (inferred: Inferred) => Promise<Written | undefined>;
+
+/** Of conditions that lead to others, and of what is left out again. */
+const MOST = { rounds: 4, left: 12 } as const;
+
+/** Undefined where the launches say nothing. */
+export async function inferredOf(
+  tree: KernelTree,
+  tensors: readonly LiftedTensor[],
+  write: Write,
+): Promise<Inferred | undefined> {
+  const noted = notedValues(tree, tensors);
+  if (noted.length === 0 || tensors.length === 0) return undefined;
+  const grid = tree.launch?.grid ? undefined : notedGrid(tree, tensors, noted);
+  return new Inference(noted, write).of({ ...(grid && { grid }), requires: [] });
+}
+
+class Inference {
+  constructor(
+    private readonly noted: NotedValues,
+    private readonly write: Write,
+  ) {}
+
+  async of(start: Inferred): Promise<Inferred | undefined> {
+    let now = start;
+    let lacks = await this.#lacks(now);
+    if (!lacks) return undefined;
+    // What a round asks for is left out again where it shows nothing and leads to nothing.
+    const steps = [now];
+    for (let round = 0; round < MOST.rounds && lacks.length > 0; round++) {
+      const more = this.#conditionsFor(lacks, now.requires);
+      const next: Inferred = { ...now, requires: [...now.requires, ...more] };
+      const left = more.length > 0 ? await this.#lacks(next) : undefined;
+      if (!left) break;
+      if (left.length < lacks.length) steps.push(next);
+      [now, lacks] = [next, left];
+    }
+    return this.#withoutNeedless(steps.at(-1)!);
+  }
+
+  /** What is open, in the names of the Python. */
+  async #lacks(inferred: Inferred): Promise<readonly Lack[] | undefined> {
+    const made = await this.write(inferred);
+    const lacks = made?.built.lacking?.();
+    if (!made || !lacks) return undefined;
+    const originals = new Map(Object.entries(made.parameters).map(([python, name]) => [name, python]));
+    return lacks.map((lack) => ({ ...lack, wanted: lack.wanted.map((each) => renamed(each, originals)) }));
+  }
+
+  /** For each lack the first condition that is new and holds of every launch. */
+  #conditionsFor(lacks: readonly Lack[], known: readonly HostExpression[]): readonly HostExpression[] {
+    const texts = new Set(known.map((each) => JSON.stringify(each)));
+    return lacks.flatMap(({ wanted }) => {
+      const found = wanted.find((each) => !texts.has(JSON.stringify(each)) && holdsOfAll(each, this.noted));
+      if (found) texts.add(JSON.stringify(found));
+      return found ? [found] : [];
+    });
+  }
+
+  /** Without the conditions that show nothing. */
+  async #withoutNeedless(inferred: Inferred): Promise<Inferred> {
+    const open = (await this.#lacks(inferred))?.length ?? 0;
+    let now = inferred;
+    for (const condition of inferred.requires.toReversed().slice(0, MOST.left)) {
+      const fewer = { ...now, requires: now.requires.filter((each) => each !== condition) };
+      const lacks = await this.#lacks(fewer);
+      if (lacks && lacks.length <= open) now = fewer;
+    }
+    return now;
+  }
+}
+
+function renamed(tree: HostExpression, names: ReadonlyMap<string, string>): HostExpression {
+  if ("param" in tree) return { param: names.get(tree.param) ?? tree.param };
+  return "op" in tree ? { ...tree, of: tree.of.map((each) => renamed(each, names)) } : tree;
+}

@@ -1,0 +1,66 @@
+/** What noted launches say of a kernel with views: its grid by sizes, and what a launch has to meet. */
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { importKernel, type ImportedKernel } from "../../../src/runtime/importing/imported-kernel.js";
+import { openScratch, type Scratch } from "../../../src/runtime/importing/scratch.js";
+import { Worker } from "../../../src/runtime/python/worker.js";
+import type { ReadKernel } from "../../../src/runtime/python/protocol.js";
+import { drawTests } from "../../support/drawn.js";
+import { requirePython } from "../../support/python.js";
+
+drawTests("what noted launches say", "src/import/inferred");
+
+const deadlineMs = 120_000;
+const file = fileURLToPath(new URL("noted_kernels.py", import.meta.url));
+
+let worker: Worker;
+let scratch: Scratch;
+let kernels: readonly ReadKernel[];
+
+beforeAll(async () => {
+  worker = new Worker({ python: await requirePython(), device: "compiler" });
+  scratch = await openScratch();
+  const reply = await worker.request({ type: "import", file, kernels: [], call: file }, deadlineMs);
+  if (!reply.ok) throw new Error(reply.error.message);
+  kernels = reply.result.kernels;
+});
+afterAll(async () => {
+  await worker.stop();
+  await scratch.remove();
+});
+
+async function imported(name: string): Promise<ImportedKernel> {
+  const read = kernels.find((each) => each.name === name)!;
+  const made = await importKernel(read, { worker, scratch, language: async () => {}, deadlineMs, lift: true });
+  expect(made.status, made.text).toBe("equal");
+  return made;
+}
+
+/** Of what the launches say, everything is proved. */
+const verdicts = ({ built }: ImportedKernel): readonly string[] => [
+  ...new Set(built!.proof().obligations.map(({ verdict }) => verdict.kind)),
+];
+
+it.each([
+  ["rows", "grid: ({ M }) => [M],", "requires: ({ BLOCK, count }) => [BLOCK.ge(count)],"],
+  ["blocks", "grid: ({ M, BLOCK }) => [tl.cdiv(M, BLOCK)],", "requires: ({ M, BLOCK }) => [M.mod(BLOCK).eq(0)],"],
+  ["per_head", "grid: ({ M, heads }) => [M.mul(heads)],", "requires: ({ N, D }) => [N.ge(D), D.ge(N)],"],
+])("should write the grid of %s by sizes, and what its accesses need", async (name, grid, requires) => {
+  const made = await imported(name);
+  expect(made.text).toContain(grid);
+  expect(made.text).toContain(requires);
+  expect(verdicts(made)).toEqual(["proved"]);
+});
+
+it("should leave an output that is not all written to the caller", async () => {
+  const made = await imported("first_row");
+  expect(made.text).toContain("tensor.inout(");
+  expect(verdicts(made)).not.toContain("refuted");
+});
+
+it("should keep the pointer where launches contradict what its view needs", async () => {
+  const made = await imported("squares");
+  expect(made.text).toContain("x: pointer(tl.float32),");
+  expect(made.accesses!.find(({ why }) => why !== undefined)?.why).toContain("out of bounds");
+  expect(verdicts(made)).not.toContain("refuted");
+});

@@ -42,15 +42,19 @@ interface Part extends Pick<Moving, "by" | "times"> {
 }
 
 export class CarriedPointers {
+  /** Indices whose lanes are made before a loop. */
+  readonly moved = new Set<Value>();
   readonly #loops: Loop[] = [];
   /** The branch of each arm. */
   readonly #arms = new Map<Block, IfStatement>();
 
+  /** `kept` are indices that the lowered program still computes in their loop. */
   constructor(
     readonly recorder: Builder,
     readonly values: WrittenOnce,
     readonly definitions: ReadonlyMap<Value, Statement>,
     bodies: readonly Block[],
+    readonly kept: ReadonlySet<Value>,
   ) {
     for (const body of bodies)
       walk(body, (statement) => {
@@ -174,22 +178,27 @@ export class CarriedPointers {
     return loop && this.#part(index, loop);
   }
 
-  /** Lanes that are made in the loop are made before it instead, under the author's name for the index, which needs none. */
+  /**
+   * Lanes that are made in the loop are made before it instead: under the author's name for the index, unless the index
+   * itself is still computed in the loop.
+   */
   #part(index: Argument, loop: Loop): Part | undefined {
     if (!loop.carries || !isValue(index)) return undefined;
     const moving = movingLanes(index, loop.statement.index, this.definitions);
     if (!moving) return undefined;
-    const { lanes, times, ...others } = moving;
+    const { lanes, sum, times, ...others } = moving;
     const known = times === undefined ? others : { ...others, times: this.#before(times, loop) };
     const [given] = lanes.results;
     if (!isInside(given!, loop.statement)) return { lanes: given!, ...known };
     const operands = lanes.operands.map((operand) => operand && this.#before(operand, loop));
     const make = (): Handle => {
+      const at = this.kept.has(sum) ? lanes.at : index.at;
       this.recorder.anonymous = false;
-      const [value] = this.recorder.op(lanes.op, operands, lanes.options, [given!.type], index.at);
+      const [value] = this.recorder.op(lanes.op, operands, lanes.options, [given!.type], at);
       this.recorder.anonymous = true;
       return new Handle(value!);
     };
+    this.moved.add(sum);
     const key = `lanes of ${id(index)}`;
     return { lanes: valueOf(this.values.at(key, loop.depth, make)), ...known };
   }

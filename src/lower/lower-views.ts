@@ -20,6 +20,7 @@ import {
   type TensorParam,
   type Value,
 } from "../ir/nodes.js";
+import { usageOf } from "../analysis/usage.js";
 import { int32Counts } from "../analysis/int32-counts.js";
 import { type Bounds, type ViewAxis, viewBounds } from "../analysis/view-bounds.js";
 import type { OpLowering } from "../ir/op.js";
@@ -51,7 +52,17 @@ export function lowerViews(ir: KernelIR): KernelIR {
   const known = { bounds: viewBounds(ir), definitions: definitions(...bodiesOf(ir)) };
   const first = new Lowering(ir, known);
   first.kernel();
-  return { ...new Lowering(ir, known, first.plan).kernel(), counted: int32Counts(ir) };
+  const second = new Lowering(ir, known, first.plan);
+  const lowered = second.kernel();
+  // Only a program without views tells which indices are still computed where pointers advance.
+  const used = usedIn(lowered);
+  const kept = new Set([...second.moved].filter((index) => used.has(index)));
+  const named = kept.size === 0 ? lowered : new Lowering(ir, known, first.plan, kept).kernel();
+  return { ...named, counted: int32Counts(ir) };
+}
+
+function usedIn(ir: KernelIR): ReadonlySet<Value> {
+  return new Set(bodiesOf(ir).flatMap((body) => [...usageOf(body).uses.keys()]));
 }
 
 /** What is known of the author's program. */
@@ -81,15 +92,21 @@ class Lowering {
     readonly ir: KernelIR,
     { bounds, definitions }: Known,
     planned?: Plan,
+    kept: ReadonlySet<Value> = new Set(),
   ) {
     this.#bounds = bounds;
     this.#definitions = definitions;
     this.#values = new WrittenOnce(this.#recorder, bodiesOf(ir), planned);
-    this.#carried = new CarriedPointers(this.#recorder, this.#values, this.#definitions, bodiesOf(ir));
+    this.#carried = new CarriedPointers(this.#recorder, this.#values, this.#definitions, bodiesOf(ir), kept);
   }
 
   get plan(): Plan {
     return this.#values.plan;
+  }
+
+  /** Indices whose pointers a loop carries. */
+  get moved(): ReadonlySet<Value> {
+    return this.#carried.moved;
   }
 
   kernel(): KernelIR {

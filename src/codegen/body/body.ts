@@ -36,7 +36,7 @@ import * as py from "../python/py-build.js";
 import type { Expression, If, Name, Statement as PyStatement } from "../python/py.js";
 import { type Built, castBack, type Helpers, spell, type Speaker } from "./spelling.js";
 import { staysCounted, staysWeak, type Strength } from "./strength.js";
-import { hasEffect, lastEffect, MEMORY, type Usage, usageOf, type Written, writesOf } from "./usage.js";
+import { hasEffect, lastEffect, MEMORY, type Usage, usageOf, type Written, writesOf } from "../../analysis/usage.js";
 import { Assigned } from "./assigned.js";
 import { type Pending, Waiting } from "./waiting.js";
 import { asked, askedAgain, askedOnce } from "./while-form.js";
@@ -230,7 +230,7 @@ class BodyEmitter {
     const named = value.anonymous || (once && this.#usage.written.has(value)) ? undefined : this.#nameAt(at);
     // Each copy of an unrolled body would define a constexpr again, which Triton refuses.
     const isInline = this.#unrolled > 0 && value.type.kind === "constexpr";
-    const same = value.anonymous && reads.size === 0 ? this.#assigned.find(expression, hint, value) : undefined;
+    const same = named === undefined && reads.size === 0 ? this.#assigned.find(expression, hint, value) : undefined;
     if (same) return this.#waiting.put(value, { expression: same, reads, hint }, at);
     const mayWait = !mustWrite && named === undefined && this.#waiting.depth < MOST_DEPTH;
     // `BLOCK // 2` costs nothing where Triton computes it.

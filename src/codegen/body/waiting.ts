@@ -2,7 +2,7 @@
 import type { Location } from "../../diagnostics/diagnostic.js";
 import type { Value } from "../../ir/nodes.js";
 import type { Expression } from "../python/py.js";
-import type { Written } from "./usage.js";
+import type { Written } from "../../analysis/usage.js";
 
 /** A waiting expression. */
 export interface Pending {

@@ -103,35 +103,33 @@ def attention_forward_kernel(
         best = new_best
         k_ptrs += BLOCK_N * HEAD_DIM
         v_ptrs += BLOCK_N * HEAD_DIM
-    columns = tl.arange(0, BLOCK_N)
+    offsets = tl.arange(0, BLOCK_N)
     k_ptrs_1 = (
         k_ptr
         + head * (S * HEAD_DIM)
-        + ((whole + columns)[None, :] * HEAD_DIM + rd[:, None])
+        + ((whole + offsets)[None, :] * HEAD_DIM + rd[:, None])
     )
     v_ptrs_1 = (
         v_ptr
         + head * (S * HEAD_DIM)
-        + ((whole + columns)[:, None] * HEAD_DIM + rd[None, :])
+        + ((whole + offsets)[:, None] * HEAD_DIM + rd[None, :])
     )
     for start in range(whole, end, BLOCK_N):
-        columns_1 = start + tl.arange(0, BLOCK_N)
+        columns = start + offsets
         products = tl.dot(
-            queries, tl.load(k_ptrs_1, mask=columns[None, :] < S - start, other=0.0)
+            queries, tl.load(k_ptrs_1, mask=offsets[None, :] < S - start, other=0.0)
         )
         if CAUSAL:
-            scores = tl.where(
-                rm[:, None] >= columns_1[None, :], products, float("-inf")
-            )
+            scores = tl.where(rm[:, None] >= columns[None, :], products, float("-inf"))
         else:
-            scores = tl.where(columns_1[None, :] < S, products, float("-inf"))
+            scores = tl.where(columns[None, :] < S, products, float("-inf"))
         new_best = tl.maximum(best, tl.max(scores, axis=1) * scale)
         weights = tl.exp2(scores * scale - new_best[:, None])
         alpha = tl.exp2(best - new_best)
         total = total * alpha + tl.sum(weights, axis=1)
         acc = tl.dot(
             weights.to(o_ptr.dtype.element_ty),
-            tl.load(v_ptrs_1, mask=columns[:, None] < S - start, other=0.0),
+            tl.load(v_ptrs_1, mask=offsets[:, None] < S - start, other=0.0),
             acc * alpha[:, None],
         )
         best = new_best
@@ -500,31 +498,31 @@ def attention_backward_kernel(
     dk_sum = tl.zeros([BLOCK, HEAD_DIM], dtype=tl.float32)
     dv_sum = tl.zeros([BLOCK, HEAD_DIM], dtype=tl.float32)
     if CAUSAL:
-        rm = tl.arange(0, STEP)
+        offsets = tl.arange(0, STEP)
         q_ptrs = (
             q_ptr
             + head * (S * HEAD_DIM)
-            + ((first + rm)[:, None] * HEAD_DIM + rd[None, :])
+            + ((first + offsets)[:, None] * HEAD_DIM + rd[None, :])
         )
         d_out_ptrs = (
             d_out_ptr
             + head * (S * HEAD_DIM)
-            + ((first + rm)[:, None] * HEAD_DIM + rd[None, :])
+            + ((first + offsets)[:, None] * HEAD_DIM + rd[None, :])
         )
-        lse_ptrs = lse_ptr + head * S + first + rm
-        delta_ptrs = delta_ptr + head * S + first + rm
+        lse_ptrs = lse_ptr + head * S + first + offsets
+        delta_ptrs = delta_ptr + head * S + first + offsets
         for start in range(first, first + BLOCK, STEP):
-            rm_1 = start + tl.arange(0, STEP)
-            mask = rm[:, None] < S - start
+            rm = start + offsets
+            mask = offsets[:, None] < S - start
             queries = tl.load(q_ptrs, mask=mask, other=0.0)
             gradient = tl.load(d_out_ptrs, mask=mask, other=0.0)
             # Weights of rows past the end are 0.
-            mask_1 = rm < S - start
+            mask_1 = offsets < S - start
             log_sum = tl.load(lse_ptrs, mask=mask_1, other=float("inf"))
             unmasked = tl.exp2(
                 tl.dot(keys, tl.trans(queries)) * to_base2 - log_sum[None, :]
             )
-            weights = tl.where(rm_1[None, :] >= block[:, None], unmasked, 0.0)
+            weights = tl.where(rm[None, :] >= block[:, None], unmasked, 0.0)
             dv_sum = tl.dot(weights.to(dq_ptr.dtype.element_ty), gradient, dv_sum)
             some_delta = tl.load(delta_ptrs, mask=mask_1, other=0.0)
             change = tl.dot(values, tl.trans(gradient)) - some_delta[None, :]
@@ -616,29 +614,29 @@ def attention_backward_kernel(
         )
         k_ptrs += STEP * HEAD_DIM
         v_ptrs += STEP * HEAD_DIM
-    columns = tl.arange(0, STEP)
+    offsets = tl.arange(0, STEP)
     k_ptrs_1 = (
         k_ptr
         + head * (S * HEAD_DIM)
-        + ((whole + columns)[:, None] * HEAD_DIM + rd[None, :])
+        + ((whole + offsets)[:, None] * HEAD_DIM + rd[None, :])
     )
     v_ptrs_1 = (
         v_ptr
         + head * (S * HEAD_DIM)
-        + ((whole + columns)[:, None] * HEAD_DIM + rd[None, :])
+        + ((whole + offsets)[:, None] * HEAD_DIM + rd[None, :])
     )
     for start in range(whole, end, STEP):
-        columns_1 = start + tl.arange(0, STEP)
-        mask_1 = columns[:, None] < S - start
+        columns = start + offsets
+        mask_1 = offsets[:, None] < S - start
         some_keys = tl.load(k_ptrs_1, mask=mask_1, other=0.0)
         some_values = tl.load(v_ptrs_1, mask=mask_1, other=0.0)
         unmasked = tl.exp2(
             tl.dot(queries, tl.trans(some_keys)) * to_base2 - log_sum[:, None]
         )
         if CAUSAL:
-            weights = tl.where(block[:, None] >= columns_1[None, :], unmasked, 0.0)
+            weights = tl.where(block[:, None] >= columns[None, :], unmasked, 0.0)
         else:
-            weights = tl.where(columns_1[None, :] < S, unmasked, 0.0)
+            weights = tl.where(columns[None, :] < S, unmasked, 0.0)
         change = tl.dot(gradient, tl.trans(some_values)) - row_delta[:, None]
         dq_sum = tl.dot(
             (weights * change).to(dq_ptr.dtype.element_ty), some_keys, dq_sum

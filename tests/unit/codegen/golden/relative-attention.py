@@ -62,12 +62,12 @@ def relative_attention_kernel(
     total = tl.zeros([BLOCK_M], dtype=tl.float32)
     acc = tl.zeros([BLOCK_M, HEAD_DIM], dtype=tl.float32)
     whole = (S // BLOCK_N) * BLOCK_N
-    rn = tl.arange(0, BLOCK_N)
-    k_ptrs = k_ptr + (head * (S * HEAD_DIM) + rn[None, :] * HEAD_DIM + rd[:, None])
+    offsets = tl.arange(0, BLOCK_N)
+    k_ptrs = k_ptr + (head * (S * HEAD_DIM) + offsets[None, :] * HEAD_DIM + rd[:, None])
     bias_base = bias_ptr + head * DISTANCES
-    v_ptrs = v_ptr + (head * (S * HEAD_DIM) + rn[:, None] * HEAD_DIM + rd[None, :])
+    v_ptrs = v_ptr + (head * (S * HEAD_DIM) + offsets[:, None] * HEAD_DIM + rd[None, :])
     for start in range(0, whole, BLOCK_N):
-        columns = start + tl.arange(0, BLOCK_N)
+        columns = start + offsets
         products = tl.dot(queries, tl.load(k_ptrs)) * scale
         distance = last_distance[:, None] - columns[None, :]
         distances = tl.load(bias_base + distance)
@@ -82,40 +82,39 @@ def relative_attention_kernel(
         best = new_best
         k_ptrs += BLOCK_N * HEAD_DIM
         v_ptrs += BLOCK_N * HEAD_DIM
-    columns = tl.arange(0, BLOCK_N)
     k_ptrs_1 = (
         k_ptr
         + head * (S * HEAD_DIM)
-        + ((whole + columns)[None, :] * HEAD_DIM + rd[:, None])
+        + ((whole + offsets)[None, :] * HEAD_DIM + rd[:, None])
     )
     v_ptrs_1 = (
         v_ptr
         + head * (S * HEAD_DIM)
-        + ((whole + columns)[:, None] * HEAD_DIM + rd[None, :])
+        + ((whole + offsets)[:, None] * HEAD_DIM + rd[None, :])
     )
     for start in range(whole, S, BLOCK_N):
-        columns_1 = start + tl.arange(0, BLOCK_N)
+        columns = start + offsets
         products = (
             tl.dot(
-                queries, tl.load(k_ptrs_1, mask=columns[None, :] < S - start, other=0.0)
+                queries, tl.load(k_ptrs_1, mask=offsets[None, :] < S - start, other=0.0)
             )
             * scale
         )
-        distance = last_distance[:, None] - columns_1[None, :]
+        distance = last_distance[:, None] - columns[None, :]
         distances = tl.load(
             bias_base + distance,
             mask=(distance >= 0) & (distance < DISTANCES),
             other=0.0,
         )
         biased = products + distances.to(tl.float32) * 1.4426950408889634
-        scores = tl.where(columns_1[None, :] < S, biased, float("-inf"))
+        scores = tl.where(columns[None, :] < S, biased, float("-inf"))
         new_best = tl.maximum(best, tl.max(scores, axis=1))
         weights = tl.exp2(scores - new_best[:, None])
         alpha = tl.exp2(best - new_best)
         total = total * alpha + tl.sum(weights, axis=1)
         acc = tl.dot(
             weights.to(o_ptr.dtype.element_ty),
-            tl.load(v_ptrs_1, mask=columns[:, None] < S - start, other=0.0),
+            tl.load(v_ptrs_1, mask=offsets[:, None] < S - start, other=0.0),
             acc * alpha[:, None],
         )
         best = new_best

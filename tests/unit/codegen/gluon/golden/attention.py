@@ -88,21 +88,25 @@ def attention_kernel(
     best = tl.full([BLOCK_M], float("-inf"), dtype=tl.float32)
     total = tl.zeros([BLOCK_M], dtype=tl.float32)
     acc = tl.zeros([BLOCK_M, HEAD_DIM], dtype=tl.float32)
-    rn = tl.arange(0, BLOCK_N)
+    offsets = tl.arange(0, BLOCK_N)
     k_ptrs = k_ptr + (
-        head * stride_kh + rn[:, None] * stride_ks + rd[None, :] * stride_k_head_dim
+        head * stride_kh
+        + offsets[:, None] * stride_ks
+        + rd[None, :] * stride_k_head_dim
     )
     v_ptrs = v_ptr + (
-        head * stride_vh + rn[:, None] * stride_vs + rd[None, :] * stride_v_head_dim
+        head * stride_vh
+        + offsets[:, None] * stride_vs
+        + rd[None, :] * stride_v_head_dim
     )
     for start in range(0, S, BLOCK_N):
-        rn_1 = start + tl.arange(0, BLOCK_N)
-        mask = rn[:, None] < S - start
+        rn = start + offsets
+        mask = offsets[:, None] < S - start
         keys = tl.load(k_ptrs, mask=mask, other=0.0)
         scores = tl.dot(queries, tl.trans(keys)) * scale
-        seen = tl.where(rn_1[None, :] < S, scores, float("-inf"))
+        seen = tl.where(rn[None, :] < S, scores, float("-inf"))
         if CAUSAL:
-            masked = tl.where(rm[:, None] >= rn_1[None, :], seen, float("-inf"))
+            masked = tl.where(rm[:, None] >= rn[None, :], seen, float("-inf"))
         else:
             masked = seen
         new_best = tl.maximum(best, tl.max(masked, axis=1))

@@ -114,27 +114,25 @@ def in_two_loops_kernel(
         best = new_best
         k_ptrs += BLOCK_N * stride_ks
         v_ptrs += BLOCK_N * stride_vs
-    columns = tl.arange(0, BLOCK_N)
+    offsets = tl.arange(0, BLOCK_N)
     k_ptrs_1 = (
         k_ptr
         + head * stride_kh
-        + ((whole + columns)[:, None] * stride_ks + rd[None, :] * stride_kd)
+        + ((whole + offsets)[:, None] * stride_ks + rd[None, :] * stride_kd)
     )
     v_ptrs_1 = (
         v_ptr
         + head * stride_vh
-        + ((whole + columns)[:, None] * stride_vs + rd[None, :] * stride_vd)
+        + ((whole + offsets)[:, None] * stride_vs + rd[None, :] * stride_vd)
     )
     for start in range(whole, end, BLOCK_N):
-        columns_1 = start + tl.arange(0, BLOCK_N)
-        mask = columns[:, None] < S - start
+        columns = start + offsets
+        mask = offsets[:, None] < S - start
         products = tl.dot(loaded, tl.trans(tl.load(k_ptrs_1, mask=mask, other=0.0)))
         if CAUSAL:
-            result = tl.where(
-                rm[:, None] >= columns_1[None, :], products, float("-inf")
-            )
+            result = tl.where(rm[:, None] >= columns[None, :], products, float("-inf"))
         else:
-            result = tl.where(columns_1[None, :] < S, products, float("-inf"))
+            result = tl.where(columns[None, :] < S, products, float("-inf"))
         new_best = tl.maximum(best, tl.max(result, axis=1) * scale)
         weights = tl.exp2(result * scale - new_best[:, None])
         alpha = tl.exp2(best - new_best)

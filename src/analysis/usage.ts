@@ -7,8 +7,8 @@ import {
   type Statement,
   type Value,
   type Variable,
-} from "../../ir/nodes.js";
-import { argumentsOf, blocksOf, resultsOf, valuesIn } from "../../ir/walk.js";
+} from "../ir/nodes.js";
+import { argumentsOf, blocksOf, resultsOf, valuesIn } from "../ir/walk.js";
 
 /** The pseudo-variable that loads read and stores write. */
 export const MEMORY: unique symbol = Symbol("memory");

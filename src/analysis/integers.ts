@@ -25,6 +25,13 @@ export interface Arithmetic {
 /** The product of these, each as text; in order, so that equal products are equal lists. */
 export type Factors = readonly string[];
 
+/** What is added, what is taken away, and a number. */
+export interface Sum {
+  readonly plus: readonly Argument[];
+  readonly minus: readonly Argument[];
+  readonly constant: number;
+}
+
 const DIVIDES: ReadonlySet<IntegerMeaning> = new Set(["quotient", "remainder", "blocks"]);
 const COMMUTES: ReadonlySet<IntegerMeaning> = new Set(["sum", "least", "equal"]);
 
@@ -70,6 +77,28 @@ export class Integers {
     const made = this.arithmetic(argument);
     if (made?.means !== "product") return [this.text(argument)];
     return made.operands.flatMap((each) => this.factors(each)).sort();
+  }
+
+  sum(argument: Argument): Sum {
+    if (isLiteral(argument)) return { plus: [], minus: [], constant: Number(argument.value) };
+    const { means, operands = [] } = this.arithmetic(argument) ?? {};
+    const [x, y] = operands;
+    if ((means !== "sum" && means !== "difference") || x === undefined || y === undefined)
+      return { plus: [argument], minus: [], constant: 0 };
+    const [left, right] = [this.sum(x), this.sum(y)];
+    const { plus, minus, constant } =
+      means === "sum" ? right : { plus: right.minus, minus: right.plus, constant: -right.constant };
+    return {
+      plus: [...left.plus, ...plus],
+      minus: [...left.minus, ...minus],
+      constant: left.constant + constant,
+    };
+  }
+
+  /** Whether two lists have the same numbers, in any order. */
+  areSame(left: readonly Argument[], right: readonly Argument[]): boolean {
+    const texts = (list: readonly Argument[]) => list.map((each) => this.text(each)).sort();
+    return texts(left).join() === texts(right).join();
   }
 
   /** The number in each config, where the configs alone decide it. */

@@ -88,7 +88,23 @@ class Signs {
   }
 
   #derive(value: Value): boolean {
-    return this.#follows(value) || this.facts.isAtLeast(value, 0) || this.#isDifference(value);
+    return (
+      this.#follows(value) || this.facts.isAtLeast(value, 0) || this.#isDifference(value) || this.#isLeftOfLoop(value)
+    );
+  }
+
+  /** `n - 1 - i` in a loop over `i` that ends before `n`. */
+  #isLeftOfLoop(value: Value): boolean {
+    const { integers } = this.facts;
+    const { plus, minus, constant } = integers.sum(value);
+    return minus.some((index) => {
+      const loop = integers.made(index);
+      if (loop?.kind !== "for" || loop.index !== index || !((numberOf(loop.step) ?? 0) > 0)) return false;
+      const end = integers.sum(loop.end);
+      const others = minus.filter((each) => each !== index);
+      const isEnd = integers.areSame(plus, end.plus) && integers.areSame(others, end.minus);
+      return isEnd && constant + 1 >= end.constant;
+    });
   }
 
   /** `x - y` where the launch requires x to be no less than y. */

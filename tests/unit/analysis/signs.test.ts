@@ -37,6 +37,8 @@ describe("an index without a lower bound", () => {
     ["a promised input, widened", { params: { ids: ids(tl.uint8) } }, (args) => int8(args).to(tl.int32)],
     ["a loop that counts up", {}, () => looped(0, 4, 1)],
     ["a loop that counts down to 0", {}, () => looped(4, -1, -1)],
+    ["what is left of a loop", {}, ({ M }) => within([0, M, 2], (i) => M.sub(1).sub(i))],
+    ["what is left of a loop to a sum", {}, ({ M }) => within([0, M.add(4), 1], (i) => M.sub(i).add(3))],
     ["a loop from a program id to a size, by what the caller passes", stepped(), striding],
     ["a loop by a number that is required", number(({ s }) => [s.ge(1)]), ({ M, s }) => looped(0, M, s)],
     [
@@ -88,6 +90,10 @@ describe("an index with a lower bound", () => {
     ["a loop that counts up from below", {}, () => looped(-1, 4, 1)],
     ["a loop that counts down below 0", {}, () => looped(4, -2, -1)],
     ["a loop with a step that may be negative", {}, ({ M }) => looped(4, M, M.sub(2))],
+    ["less than what is left of a loop", {}, ({ M }) => within([0, M, 1], (i) => M.sub(2).sub(i))],
+    ["what is left of a loop that goes further", {}, ({ M }) => within([0, M.add(1), 1], (i) => M.sub(1).sub(i))],
+    ["what is left of a loop downwards", {}, ({ M }) => within([M.add(4), M, -1], (i) => M.sub(1).sub(i))],
+    ["a loop's index without its end", {}, ({ M }) => within([0, M, 1], (i) => i.sub(M))],
     ["state that a loop lowers", {}, () => lowered()],
     ["a helper that once gets a negative", {}, ({ y }) => called(y, tl.programId(0), tl.programId(0).sub(1))],
     ["a clamp to an end that may be negative", {}, ({ M }) => tl.clamp(tl.programId(0), 0, M.sub(1))],
@@ -132,6 +138,13 @@ function derived(optional: boolean): object {
 function looped(start: any, end: any, step: any): any {
   const last = tl.mut(tl.full([], 0, tl.int32));
   for (const i of tl.range(start, end, step)) last.value = i;
+  return last.value;
+}
+
+/** What a loop computes of its index. */
+function within([start, end, step]: readonly any[], index: (i: any) => any): any {
+  const last = tl.mut(tl.full([], 0, tl.int32));
+  for (const i of tl.range(start, end, step)) last.value = index(i);
   return last.value;
 }
 

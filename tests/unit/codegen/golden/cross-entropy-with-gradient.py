@@ -154,7 +154,7 @@ def cross_entropy_with_gradient_kernel(
         steps = tl.cdiv(tl.maximum(N - KEPT, 0), step)
         for i in range(steps):
             cols = KEPT + (steps - 1 - i) * step + tl.arange(0, step)
-            mask = (cols >= 0) & (cols < N)
+            mask = cols < N
             logit = tl.load(
                 logits_base + cols.to(tl.int64) * stride_logits_n,
                 mask=mask,

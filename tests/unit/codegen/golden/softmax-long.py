@@ -125,7 +125,7 @@ def softmax_long_kernel(
         steps = tl.cdiv(tl.maximum(N - KEPT, 0), step)
         for i in range(steps):
             cols = KEPT + (steps - 1 - i) * step + tl.arange(0, step)
-            mask = (cols >= 0) & (cols < N)
+            mask = cols < N
             values = tl.load(
                 x_base + cols * stride_xn,
                 mask=mask,

@@ -108,26 +108,29 @@ function configLines(
       !(python in tuning.heuristics),
   );
   const undecided = params.filter(({ python }) => python in tuning.heuristics && !decided.has(python));
-  const fixed = [...pinned, ...undecided].map(({ name, value }) => `${name}: ${value}`);
+  const fixed = [...pinned, ...undecided];
   const said = pinned.flatMap(({ python, name, value, others }) => {
     const passed = launch?.passed[python];
     if (passed !== undefined) return [todo(`${name} is ${value} as in the first call; the script passes ${passed}`)];
     return others.length > 0 ? [todo(`${name} is ${value}; other calls pass ${others.join(", ")}`)] : [];
   });
   if (!autotune) {
-    const all = [...fixed, ...optionTexts(launch?.options ?? {})];
+    const all = [...fixed.map(assigned), ...optionTexts(launch?.options ?? {})];
     return all.length > 0 ? [...said, `config: ${object(all)},`] : said;
   }
   return [...said, ...autotuneLines(params, autotune, tuning.heuristics, host, fixed)];
 }
 
+const assigned = ({ name, value }: DeclaredParam): string => `${name}: ${value}`;
+
 function autotuneLines(
   params: readonly DeclaredParam[],
   { key, configs, resetToZero, restoreValue }: NonNullable<Tuning["autotune"]>,
   heuristics: Tuning["heuristics"],
-  { names, inferred }: Host,
-  fixed: readonly string[],
+  host: Host,
+  fixed: readonly DeclaredParam[],
 ): readonly string[] {
+  const { names } = host;
   // A config that gives a fixed constant another value is none of this kernel.
   const kept = configs.filter(({ values }) =>
     Object.entries(values).every(([python, value]) => {
@@ -140,20 +143,15 @@ function autotuneLines(
       const known = names(python);
       return known && "name" in known ? [`${known.name}: ${JSON.stringify(value)}`] : [];
     });
-    return object([...own, ...fixed, ...optionTexts(options)]);
+    return object([...own, ...fixed.map(assigned), ...optionTexts(options)]);
   });
   const keys = key.flatMap((python) => {
     const param = params.find((each) => each.python === python);
     const isKey = param?.kind === "scalar" || param?.isArgument === true;
     return param && isKey && !(python in heuristics) ? [JSON.stringify(param.name)] : [];
   });
-  const tuned = new Set(kept.flatMap(({ values }) => Object.keys(values)));
-  // A config that meets a requirement for some sizes is tuned for these sizes.
-  const beside = (inferred?.requires ?? []).map(namesOf).filter((each) => each.some((name) => tuned.has(name)));
-  const sizes = beside.flat().flatMap((python) => {
-    const known = tuned.has(python) || python in heuristics ? undefined : names(python);
-    return known && "name" in known ? [JSON.stringify(known.name)] : [];
-  });
+  const chosen = new Set([...kept.flatMap(({ values }) => Object.keys(values)), ...fixed.map(({ python }) => python)]);
+  const sizes = sizesBeside(chosen, host);
   const again = [...resetToZero, ...restoreValue];
   // Each trial would add to what the one before it left.
   if (again.length > 0)
@@ -161,7 +159,7 @@ function autotuneLines(
       todo(
         `autotune with the ${written.length} configs of the original once ${again.join(", ")} are tensors: it resets them between trials`,
       ),
-      `config: ${written[0] ?? object(fixed)},`,
+      `config: ${written[0] ?? object(fixed.map(assigned))},`,
     ];
   return [
     `autotune: {`,
@@ -171,6 +169,15 @@ function autotuneLines(
     `],`,
     `},`,
   ];
+}
+
+/** A config that meets a requirement for some sizes is tuned for these sizes. */
+function sizesBeside(chosen: ReadonlySet<string>, { names, inferred }: Host): readonly string[] {
+  const beside = inferred?.requires.map(namesOf).filter((each) => each.some((name) => chosen.has(name))) ?? [];
+  return beside.flat().flatMap((python) => {
+    const known = chosen.has(python) ? undefined : names(python);
+    return known && "name" in known ? [JSON.stringify(known.name)] : [];
+  });
 }
 
 /** Launch options; what every launch has unless it says otherwise is left out. */

@@ -14,17 +14,22 @@ export function withSizesApart(
 ): readonly LiftedTensor[] {
   const noted = launch?.noted ?? [];
   const names = new Set([...taken, ...tensors.flatMap(({ axes }) => axes.map(({ size }) => size))]);
-  const known = new Map<string, Map<string, string>>();
+  const known = new Map<string, { readonly name: string; readonly values: (number | undefined)[] }[]>();
   return tensors.map((tensor) => {
     const found = noted.map((each) => sizesIn(each.tensors[tensor.param], tensor, numbersOf(each)));
     const axes = tensor.axes.map((axis, i) => {
+      if (!axis.isNew) return axis;
       const values = found.map((sizes) => sizes?.[i]);
-      if (!axis.isNew || values.some((value) => value === undefined)) return axis;
-      const own = known.get(axis.size) ?? new Map<string, string>();
-      known.set(axis.size, own);
-      const key = values.join();
-      if (!own.has(key)) own.set(key, own.size === 0 ? axis.size : free(axis.size, names));
-      return { ...axis, size: own.get(key)! };
+      const groups = known.get(axis.size) ?? [];
+      known.set(axis.size, groups);
+      // A call may leave a tensor out.
+      const own = groups.find((group) =>
+        values.every((each, place) => each === undefined || (group.values[place] ?? each) === each),
+      );
+      const name = own?.name ?? (groups.length === 0 ? axis.size : free(axis.size, names));
+      if (!own) groups.push({ name, values: [...values] });
+      values.forEach((each, place) => own && (own.values[place] ??= each));
+      return { ...axis, size: name };
     });
     return { ...tensor, axes };
   });

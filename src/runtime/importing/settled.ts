@@ -54,8 +54,9 @@ export async function settled<Kernel>(settling: Settling<Kernel>): Promise<Settl
     for (const each of pointers) refuted.add(each);
     kept = kept.filter((each) => !pointers.includes(each));
   }
-  if (kept.length > 0) return { kernel: undefined, kept: settling.kept, refuted: new Set() };
-  return { kernel: await compared(lifted(tree, new Set()), undefined), kept, refuted };
+  // Without any view there is nothing to refute.
+  for (const each of kept) refuted.add(each);
+  return { kernel: await compared(lifted(tree, new Set()), undefined), kept: [], refuted };
 }
 
 /** With all that was inferred, or with less of it: a mask that always holds then is left out, and the IR may differ. */

@@ -56,6 +56,7 @@ export class Contexts {
     let known = this.#levels.get(key);
     if (known) return known;
     known = outer.child();
+    if (name !== undefined) known.inProgram = true;
     for (const condition of [...(name === undefined ? [] : this.rangesOf([name])), ...conditions])
       assume(known, condition);
     for (const term of divisionsAt(this.model, key)) divide(known, term);

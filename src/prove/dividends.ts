@@ -7,7 +7,7 @@ import type { FindingCode } from "../diagnostics/catalogue/index.js";
 import type { OpStatement } from "../ir/nodes.js";
 import { all, atLeast, number, sum, type Term } from "../terms/term.js";
 import { type OpStep, opsIn } from "./flow.js";
-import { proves } from "./interpret.js";
+import { polynomialOf, proves } from "./interpret.js";
 import type { Model } from "./model.js";
 import type { Duties, Open, Stand } from "./obligations.js";
 import { at, namesOf } from "./symbolic.js";
@@ -48,6 +48,8 @@ function openDivision(stand: Stand, statement: OpStatement): Open | undefined {
     const known = contexts.onPath(path, scope, lanes);
     const positive = atLeast(divisor, number(1));
     const natural = atLeast(dividend, number(0));
+    // What is known of a dividend, such as an offset below `b * c`, may say that a divisor is positive.
+    polynomialOf(known, dividend);
     const open = [positive, natural].find((each) => !proves(known, each));
     if (!open) continue;
     const question = {

@@ -31,8 +31,8 @@ export class Int32 {
   readonly #contexts: Contexts;
 
   constructor(model: Model) {
-    this.#contexts = new Contexts(model, this.#budget, limitsOf(model), (name, given, value) => [
-      ...model.environment.factsOf(name, given, value),
+    this.#contexts = new Contexts(model, this.#budget, limitsOf(model), (name, given, value, inProgram) => [
+      ...model.environment.factsOf(name, given, value, inProgram),
       ...(name.startsWith(CONTENTS) ? [atMost(value, reach()), atLeast(sum(value, reach()), number(0))] : []),
     ]);
   }

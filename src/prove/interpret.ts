@@ -1,5 +1,5 @@
 /** Terms as polynomials and truth values as conditions, where something is known. */
-import { conditionsOf as conjuncts, not, type Term, TRUE } from "../terms/term.js";
+import { conditionsOf as conjuncts, not, some, type Term, TRUE } from "../terms/term.js";
 import { isAtLeastZero } from "./decide.js";
 import { divide } from "./division.js";
 import { atLeastZero, type Condition, isOwn, isZero, keyOf, type Knowledge } from "./knowledge.js";
@@ -165,9 +165,18 @@ function called(known: Knowledge, term: Term): Polynomial {
   const value = atom(name);
   known.named.set(key, value);
   known.seen.set(term, value);
-  for (const fact of known.callFacts(term.name, term.parts, term)) assume(known, fact);
+  for (const fact of known.callFacts(term.name, term.parts, term, known.inProgram))
+    assume(known, withoutImpossible(known, fact));
   if (known.rises(term.name)) orderAmong(known, term.name, given, value);
   return value;
+}
+
+/** Of alternatives those that sums of what is known do not contradict. */
+function withoutImpossible(known: Knowledge, term: Term): Term {
+  if (term.kind !== "some") return term;
+  const isImpossible = ({ p, exact }: Condition): boolean =>
+    !exact && isAtLeastZero(known, subtract(opposite(p), ONE), "sums");
+  return some(...term.parts.filter((part) => !together(known, part).some(isImpossible)));
 }
 
 /** Of a function that never falls, a value is no less than those of smaller arguments. */

@@ -43,8 +43,8 @@ export type Definition =
 
 type Defined<Kind extends Definition["kind"]> = Extract<Definition, { readonly kind: Kind }>;
 
-/** An unknown function's value at a place, and the truths that hold of it, given the values that came before. */
-export type CallFacts = (name: string, given: readonly Term[], value: Term) => readonly Term[];
+/** The truths that hold of an unknown function's value, given its arguments, where a program runs or before. */
+export type CallFacts = (name: string, given: readonly Term[], value: Term, inProgram: boolean) => readonly Term[];
 
 /** Whether an unknown function of one argument never falls. */
 export type Rises = (name: string) => boolean;
@@ -78,6 +78,8 @@ export class Knowledge {
   readonly rises: Rises;
   /** Whether the conditions contradict each other: nothing runs here. */
   impossible: boolean;
+  /** Whether this is known of a place in a program; else of a launch, which may have no program. */
+  inProgram: boolean;
   readonly points: Points;
   readonly #intervals: Map<string, Interval>;
   readonly #keys: Set<string>;
@@ -95,6 +97,7 @@ export class Knowledge {
     this.named = new SharedMap(parent?.named);
     this.definitions = parent?.definitions ?? new Map();
     this.impossible = parent?.impossible ?? false;
+    this.inProgram = parent?.inProgram ?? false;
     this.#intervals = new Map(parent?.intervals);
     this.#keys = new Set(parent?.keys);
     this.#count = parent?.count ?? { atoms: 0 };

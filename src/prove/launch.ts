@@ -267,10 +267,14 @@ export class SymbolicLaunch {
   /** A launch where all that is written is empty never happens: the wrapper returns before it. */
   #addNonEmpty(): void {
     const written = tensorsOf(this.ir, "out", "inout");
-    if (!written.some(({ role }) => role === "out") || !written.every(({ dims }) => dims.some(isValue))) return;
+    if (written.length === 0 || !written.every(({ dims }) => dims.some(isValue))) return;
     if (written.some(({ optional }) => optional)) return;
-    const nonEmpty = written.map((param) => all(...this.tensorDims(param).map((dim) => atLeast(dim, ONE()))));
-    this.facts.push(...conditionsOf(some(...nonEmpty)));
+    const nonEmpty = written.map((param) => this.tensorDims(param).map((dim) => atLeast(dim, ONE())));
+    const [first, ...others] = nonEmpty;
+    this.facts.push(...first!.filter((filled) => others.every((each) => each.includes(filled))));
+    // Which of several has elements makes cases, which cost more than they tell of what is updated.
+    if (written.some(({ role }) => role === "out"))
+      this.facts.push(...conditionsOf(some(...nonEmpty.map((each) => all(...each)))));
   }
 }
 

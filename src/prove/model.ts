@@ -32,6 +32,7 @@ import {
   FALSE,
   greatest,
   negative,
+  NEXT_POWER,
   not,
   number,
   product,
@@ -77,11 +78,22 @@ export function modelOf(ir: KernelIR, checked: readonly Precondition[], assigned
   let launch = new SymbolicLaunch(ir, assigned, new Map());
   for (let more = findMultiples(launch); more; more = findMultiples(launch))
     launch = new SymbolicLaunch(ir, assigned, more);
+  launch.facts.push(...powersOf(launch, checked));
   const environment = new Environment(ir, launch);
   const follower = new Follower(environment);
   follower.block(ir.body);
   const { accesses, claims, raw, flow } = follower;
   return { ir, checked, launch, environment, accesses: withNestedQuotients(accesses), claims, raw, flow };
+}
+
+/** Dimensions of tiles that the wrapper refuses where they are no power of two: the next one of 0 is 0. */
+function powersOf(launch: SymbolicLaunch, checked: readonly Precondition[]): readonly Term[] {
+  return checked.flatMap((each) => {
+    const dim = each.kind === "launch-power" ? launch.term(each.param.value) : undefined;
+    if (!dim) return [];
+    const ofSize = dim.kind === "call" && dim.name === NEXT_POWER ? dim.parts : [];
+    return [dim, ...ofSize].map((size) => atLeast(size, number(1)));
+  });
 }
 
 /** A state variable that a loop advances by the same amount in every turn. */

@@ -14,7 +14,6 @@ import {
   asTruth,
   atLeast,
   below,
-  call,
   choice,
   number,
   product,
@@ -25,7 +24,7 @@ import {
 } from "../terms/term.js";
 import type { Environment } from "./symbolic-environment.js";
 import { strideName } from "./launch.js";
-import { CONTENTS } from "./words.js";
+import { contentsOf } from "./contents.js";
 import { at, broadcastLane, broadcastShape, isOne, namesOf, type Symbolic, type TermTile, tile } from "./symbolic.js";
 
 export type ViewMasks = (place: ViewAxis) => Bounds;
@@ -287,27 +286,15 @@ function setResults(
       environment.set(result, unknown);
       continue;
     }
-    const key = declareContents(environment, tensor);
+    const contents = contentsOf(environment, tensor);
     const other = environment.terms(statement.options["other"]);
     const masked = statement.options["mask"] === undefined && statement.op.lowering?.maskedLanes !== undefined;
     const isTruth = type.dtype === "int1";
     const held = tile(environment.shape(type), (lane) => {
-      const value = key(axes(lane.slice(lane.length - shape.length)).map(({ index }) => index));
+      const value = contents(axes(lane.slice(lane.length - shape.length)).map(({ index }) => index));
       const off = other ? at(other, lane) : masked ? number(0) : unknown.at(lane);
       return choice(maskAt(lane), isTruth ? asTruth(value) : value, isTruth ? asTruth(off) : off);
     });
     environment.set(result, held);
   }
-}
-
-/** What an input holds is a function of the index, with what its parameter declares of it. */
-function declareContents(environment: Environment, param: TensorParam): (index: readonly Term[]) => Term {
-  const key = `${CONTENTS}${param.name}`;
-  const isNew = !environment.unknowns.has(key);
-  environment.declare(key, param.dtype, false, `what ${param.name} holds`);
-  if (isNew && param.range) {
-    const [least, end] = environment.launch.host(param.range);
-    environment.constrain(key, (value) => [atLeast(value, least!), below(value, end!)]);
-  }
-  return (index) => call(key, ...index);
 }

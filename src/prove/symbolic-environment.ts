@@ -5,11 +5,12 @@ import { type Argument, isLiteral, isValue, type KernelIR, type Value, type Vari
 import { dtypeTable, type Elem, isInt, isUnsigned, members } from "../types/dtype.js";
 import type { Type } from "../types/types.js";
 import { atLeast, atMost, call, equal, number, symbol, type Term } from "../terms/term.js";
+import type { CallFacts } from "./knowledge.js";
 import { hostFacts, type Range, type SymbolicLaunch } from "./launch.js";
 import { isOne, NONE, type PointerTile, scalar, type Symbolic, type TermTile, tile } from "./symbolic.js";
 
-/** What holds of a value of an unknown function. */
-type ValueFacts = (value: Term) => readonly Term[];
+/** What holds of a value of an unknown function, given its arguments, and whether that is where a program runs. */
+type ValueFacts = (value: Term, given: readonly Term[], inProgram: boolean) => readonly Term[];
 
 export class Environment {
   readonly #values = new Map<Value, Symbolic>();
@@ -142,13 +143,13 @@ export class Environment {
   /** Says what holds of the values of an unknown function, for instance because a parameter declares it. */
   constrain(key: string, facts: ValueFacts): void {
     const before = this.#facts.get(key);
-    this.#facts.set(key, (value) => [...(before?.(value) ?? []), ...facts(value)]);
+    this.#facts.set(key, (...of) => [...(before?.(...of) ?? []), ...facts(...of)]);
   }
 
   /** What holds of an unknown function's value. */
-  factsOf = (name: string, given: readonly Term[], value: Term): readonly Term[] => [
+  factsOf: CallFacts = (name, given, value, inProgram) => [
     ...hostFacts(name, given, value),
-    ...(this.#facts.get(name)?.(value) ?? []),
+    ...(this.#facts.get(name)?.(value, given, inProgram) ?? []),
   ];
 
   /** A pointer with other offsets. */

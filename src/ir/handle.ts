@@ -29,6 +29,19 @@ export class Handle {
     return this[Symbol.toPrimitive]();
   }
 
+  /** What every object of JavaScript's has would give the same text for every value, and the handle for its number. */
+  toString(): never {
+    return this[Symbol.toPrimitive]();
+  }
+
+  toLocaleString(): never {
+    return this[Symbol.toPrimitive]();
+  }
+
+  valueOf(): never {
+    return this[Symbol.toPrimitive]();
+  }
+
   /** The text that `console.log` shows. */
   [Symbol.for("nodejs.util.inspect.custom")](): string {
     return `${showType(this[VALUE].type)} %${this[VALUE].id}`;

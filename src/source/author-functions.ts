@@ -90,6 +90,8 @@ function bindParameter(parameter: ts.ParameterDeclaration, args: readonly Abstra
   const fallback = parameter.initializer && walk.evaluate(parameter.initializer, frame);
   const optional = parameter.questionToken ? weaken(read) : read;
   walk.bind(parameter.name, fallback ? join(optional, fallback) : optional, frame);
+  const binding = ts.isIdentifier(parameter.name) ? frame.scope.lookup(parameter.name.text) : undefined;
+  if (binding) binding.isParameter = true;
 }
 
 /** What a call's findings depend on: the innermost loop or branch. */

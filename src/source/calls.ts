@@ -1,13 +1,9 @@
 /** Calls: the result of an op, an array method or the author's own function. */
 import { ts } from "./typescript.js";
 import { earlyExit } from "../diagnostics/catalogue/control-codes.js";
-import {
-  hiddenCoercion,
-  outerAssignment,
-  tracedCondition,
-  unreadSource,
-} from "../diagnostics/catalogue/source-codes.js";
-import { crossed, type Frame, region, type Region, type Walk } from "./regions.js";
+import { hiddenCoercion, tracedCondition, unreadSource } from "../diagnostics/catalogue/source-codes.js";
+import { type Frame, region, type Region, type Walk } from "./regions.js";
+import { callArray, collect, grow } from "./lists.js";
 import { unwrap } from "./sites.js";
 import {
   type Abstract,
@@ -24,7 +20,6 @@ import {
   PLAIN,
   touches,
   TRACED,
-  weaken,
 } from "./known-values.js";
 
 export function evaluateCall(walk: Walk, node: ts.CallExpression, frame: Frame): Abstract {
@@ -32,9 +27,6 @@ export function evaluateCall(walk: Walk, node: ts.CallExpression, frame: Frame):
   if (ts.isPropertyAccessExpression(callee)) return callMember(walk, node, callee, frame);
   const target = walk.evaluate(callee, frame);
   const args = evaluateArguments(walk, node, frame);
-  if (ts.isIdentifier(callee) && callee.text === "Boolean" && target.kind === "plain" && args[0] && isTraced(args[0])) {
-    walk.problem(tracedCondition.boolean(), node);
-  }
   refuseLength(walk, node, args);
   return callValue(walk, target, args, frame, node);
 }
@@ -212,14 +204,19 @@ function predicate(
   frame: Frame,
 ): void {
   const [given] = node.arguments;
-  if (!given || !PREDICATES.test(name)) return;
+  if (!given) return;
   const element = elementOf(list);
-  const isBoolean = ts.isIdentifier(given) && given.text === "Boolean" && test?.kind === "plain";
+  if (!PREDICATES.test(name)) {
+    if (test?.kind === "native") refuseQuestion(walk, test.name, element, given);
+    return;
+  }
+  const isBoolean = test?.kind === "native" && test.name === "Boolean";
   const parameters = name.endsWith("ort") || name.endsWith("orted") ? [element, element] : [element, PLAIN, list];
   const answer =
     test?.kind === "function"
       ? walk.invoke(test, touches(element) || comparable(element) ? parameters : [], frame.region)
       : PLAIN;
+  if (test?.kind === "native" && !isBoolean) refuseQuestion(walk, test.name, element, given);
   if (isTraced(isBoolean ? element : answer)) walk.problem(tracedCondition.predicate(name), given);
 }
 
@@ -250,10 +247,19 @@ function callValue(
     case "traced":
       callbacks(walk, args, frame.region);
       return TRACED;
+    case "native":
+      refuseQuestion(walk, target.name, args[0], node);
+      return PLAIN;
     default:
       for (const each of args) if (each.kind === "function") walk.invoke(each, [], frame.region);
       return PLAIN;
   }
+}
+
+/** What JavaScript answers about a handle says nothing of the value. */
+function refuseQuestion(walk: Walk, name: string, asked: Abstract | undefined, at: ts.Node): void {
+  if (!asked || !isTraced(asked)) return;
+  walk.problem(name === "Boolean" ? tracedCondition.boolean() : hiddenCoercion.question(name), at);
 }
 
 /** A plain `return` in an arm would be none, so the author means the kernel's. */
@@ -314,78 +320,4 @@ function evaluateArguments(walk: Walk, node: ts.CallExpression, frame: Frame): r
     if (list.kind === "range") walk.problem(earlyExit.collected(), argument);
     return list.kind === "holder" && list.fields.size > 0 ? [...list.fields.values()] : [elementOf(list)];
   });
-}
-
-/** `Array.from(list, map)` */
-function collect(walk: Walk, args: readonly Abstract[], frame: Frame, node: ts.Node): Abstract {
-  const [list = PLAIN, map] = args;
-  if (list.kind === "range") {
-    walk.problem(earlyExit.collected(), node);
-    return PLAIN;
-  }
-  const element = elementOf(list);
-  return holder(new Map(), map?.kind === "function" ? walk.invoke(map, [element, PLAIN], frame.region) : element);
-}
-
-/** After a traced element is added, an array holds traced values. */
-function grow(walk: Walk, callee: ts.PropertyAccessExpression, args: readonly Abstract[], frame: Frame): void {
-  const list = unwrap(callee.expression);
-  if (!ts.isIdentifier(list) || !args.some(touches)) return;
-  const binding = frame.scope.lookup(list.text);
-  if (!binding) return;
-  const kind = crossed(frame.region, binding.region);
-  if (kind) walk.warning(outerAssignment.pushed(list.text, kind), callee.name);
-  const all = binding.value.kind === "holder" && (binding.value.fields.size > 0 || touches(binding.value));
-  binding.value = holder(new Map(), (all ? [elementOf(binding.value), ...args] : args).reduce(join));
-}
-
-/** Array methods that pass elements to a callback. */
-function callArray(walk: Walk, list: Abstract, name: string, args: readonly Abstract[], frame: Frame): Abstract {
-  const element = elementOf(list);
-  const call = (each: Abstract | undefined, given: readonly Abstract[]): Abstract =>
-    each?.kind === "function" ? walk.invoke(each, given, frame.region) : PLAIN;
-  const [first, second] = args;
-  switch (name) {
-    case "map":
-    case "flatMap": {
-      const made = first?.kind === "jitted" ? TRACED : call(first, [element, PLAIN, list]);
-      return holder(new Map(), name === "flatMap" && made.kind === "holder" ? elementOf(made) : made);
-    }
-    case "reduce":
-    case "reduceRight": {
-      const initial = second ?? element;
-      const once = first?.kind === "jitted" ? TRACED : call(first, [initial, element, PLAIN, list]);
-      return join(initial, once);
-    }
-    case "slice":
-    case "concat":
-    case "filter":
-    case "reverse":
-    case "toReversed":
-      call(first, [element, PLAIN, list]);
-      return holder(new Map(), name === "concat" ? args.map(spread).reduce(join, element) : element);
-    case "entries": {
-      const entry = new Map([
-        ["0", PLAIN],
-        ["1", element],
-      ]);
-      return holder(new Map(), holder(entry));
-    }
-    case "values":
-      return holder(new Map(), element);
-    case "find":
-    case "at":
-    case "pop":
-    case "shift":
-      call(first, [element, PLAIN, list]);
-      return weaken(element);
-    default:
-      // `forEach`, `some`, a method of the author's object: callbacks get elements if there are any.
-      for (const each of args) call(each, touches(element) || comparable(element) ? [element, PLAIN, list] : []);
-      return PLAIN;
-  }
-}
-
-function spread(value: Abstract): Abstract {
-  return value.kind === "holder" ? elementOf(value) : value;
 }

@@ -19,6 +19,7 @@ import {
   elementOf,
   factOf,
   type FunctionNode,
+  GLOBALS,
   holder,
   holdsTraced,
   isTraced,
@@ -33,7 +34,7 @@ const K = ts.SyntaxKind;
 
 export function evaluate(walk: Walk, node: ts.Expression, frame: Frame): Abstract {
   const e = unwrap(node);
-  if (ts.isIdentifier(e)) return frame.scope.lookup(e.text)?.value ?? PLAIN;
+  if (ts.isIdentifier(e)) return frame.scope.lookup(e.text)?.value ?? GLOBALS.get(e.text) ?? PLAIN;
   if (ts.isCallExpression(e)) return walk.evaluateCall(e, frame);
   if (ts.isPropertyAccessExpression(e)) return access(walk.evaluate(e.expression, frame), e.name.text, e);
   if (ts.isElementAccessExpression(e)) return element(walk, e, frame);
@@ -153,7 +154,8 @@ function binary(walk: Walk, node: ts.BinaryExpression, frame: Frame): Abstract {
   const refuse = (said: Said, text?: string): void =>
     walk.problem(said, node.operatorToken, text === undefined ? undefined : { node, text });
   if (isLogical(kind) || LOGICAL_ASSIGNMENTS.some((each) => each === kind)) {
-    if (isTraced(left)) refuse(hiddenCoercion.logical(operator, ...texts), mended(node, operator, true));
+    const asks = operator.startsWith("??") && mayLack(walk, node.left, frame);
+    if (isTraced(left) && !asks) refuse(hiddenCoercion.logical(operator, ...texts), mended(node, operator, true));
     const result = isTraced(left) ? left : weaken(join(left, right));
     return isLogical(kind) ? result : assign(walk, node.left, result, frame);
   }
@@ -180,6 +182,14 @@ function binary(walk: Walk, node: ts.BinaryExpression, frame: Frame): Abstract {
   }
   if (compound) assign(walk, node.left, left, frame);
   return PLAIN;
+}
+
+/** Whether another call may leave out what `??` asks for: a parameter, or a property of the author's object. */
+function mayLack(walk: Walk, asked: ts.Expression, frame: Frame): boolean {
+  const e = unwrap(asked);
+  if (ts.isIdentifier(e)) return frame.scope.lookup(e.text)?.isParameter === true;
+  if (!ts.isPropertyAccessExpression(e) && !ts.isElementAccessExpression(e)) return false;
+  return walk.evaluate(e.expression, frame).kind === "holder";
 }
 
 /** What is said where the call around an operator tells what was meant: `tl.load(x + offsets)`, `Math.ceil(N / BLOCK)`. */

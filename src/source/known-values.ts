@@ -19,6 +19,8 @@ export type Abstract =
   | { readonly kind: "variable" }
   /** A Map or a Set, which tells handles apart where the program has equal values. */
   | { readonly kind: "keyed" }
+  /** A function of JavaScript that answers a question about any value: `Boolean`, `Number.isInteger`. */
+  | { readonly kind: "native"; readonly name: string }
   /** The module `tilescript` itself. */
   | { readonly kind: "module" }
   /** `tl`, `tl.load`, `tl.math.exp`: what makes traced values when it is called. */
@@ -53,6 +55,19 @@ export type FunctionNode =
 export const PLAIN: Abstract = { kind: "plain" };
 export const TRACED: Abstract = { kind: "traced", certain: true };
 export const MAYBE: Abstract = { kind: "traced", certain: false };
+
+const native = (name: string): Abstract => ({ kind: "native", name });
+
+/** Names that every module has, unless it declares them itself. */
+export const GLOBALS: ReadonlyMap<string, Abstract> = (() => {
+  const questions = ["isInteger", "isSafeInteger", "isFinite", "isNaN"] as const;
+  const numbers = holder(new Map(questions.map((name) => [name, native(`Number.${name}`)])));
+  const names = new Map<string, Abstract>([
+    ["Boolean", native("Boolean")],
+    ["Number", numbers],
+  ]);
+  return new Map([...names, ["globalThis", holder(names)]]);
+})();
 
 /** What JavaScript may take for a number or a dtype where it is a value of the program. */
 export function comparable(value: Abstract): Fact | undefined {
@@ -123,6 +138,7 @@ export function signature(value: Abstract): string {
       return `{${[...value.fields].map(([key, field]) => `${key}:${signature(field)}`).join()}|${signature(value.rest)}}`;
     case "op":
     case "host":
+    case "native":
       return `${value.kind} ${value.name}`;
     case "imported":
       return `imported ${value.name} ${value.from}`;

@@ -39,6 +39,8 @@ export function crossed(from: Region | undefined, declared: Region | undefined):
 export interface Binding {
   value: Abstract;
   readonly region: Region | undefined;
+  /** Whether it is a parameter, which another call may leave out. */
+  isParameter?: boolean;
 }
 
 /** Names to bindings. Those of a module are thunks, so that a file is only evaluated as far as it is used. */

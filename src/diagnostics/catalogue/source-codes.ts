@@ -135,6 +135,8 @@ export const hiddenCoercion = defineCode("hidden-coercion", {
     `\`${how}\` compares objects, and the dimension ${dim} has a value only when Triton compiles; write .eq(…) and branch with tl.when(…)`,
   reflection: (how: string, asked: string) =>
     `\`${how}\` compares objects, and the launch decides ${asked}; write ${asked}.eq(…) and branch with tl.when(…)`,
+  question: (callee: string) =>
+    `\`${callee}\` asks about a number of JavaScript, and is false for every traced value; \`typeof x === "number"\` tells such numbers from traced values, and x.ne(x) is true of NaN`,
   length: () =>
     "`Array(…)` of a traced value is an array of one element, because JavaScript does not know its number; loop with tl.range(…)",
   template: () =>

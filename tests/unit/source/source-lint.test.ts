@@ -37,6 +37,19 @@ function message(body: string): string {
   return found[0]!.replace(/^\d+:\d+ error /, "");
 }
 
+describe("values through arrays and JavaScript's own functions", () => {
+  test.each([
+    ["const [p, q] = [0, 1].map((i) => tl.load(a.at(i))); const m = p === q ? 1 : 2;", "`===`"],
+    ["const [p] = Array.from({ length: 1 }, (_, i) => tl.load(a.at(i))); const m = p || 2;", "`||`"],
+    ["const isInt = Number.isInteger; const m = isInt(a) ? 1 : 2;", "`Number.isInteger`"],
+    ["const { isFinite } = Number; const m = [a].map(isFinite);", "`Number.isFinite`"],
+    ["const m = [a, b].filter(Number.isNaN);", "`Number.isNaN`"],
+    ["const m = Reflect.apply(Boolean, null, [a]) ? 1 : 2;", "`Boolean(…)`"],
+    ["const m = globalThis.Boolean(a) ? 1 : 2;", "`Boolean(…)`"],
+    ["const truth = Boolean; const m = [a].some(truth);", "`some`"],
+  ])("%s", (body, said) => expect(message(body)).toContain(said));
+});
+
 describe("traced-condition", () => {
   test.each([
     [
@@ -87,6 +100,10 @@ describe("hidden-coercion", () => {
     [
       "const m = a ?? 1;",
       "`??` on a traced value never takes its right side; remove it, or write tl.when(condition, () => …).otherwise(() => …)",
+    ],
+    [
+      "const m = tl.where(Number.isInteger(a), a, b);",
+      '`Number.isInteger` asks about a number of JavaScript, and is false for every traced value; `typeof x === "number"` tells such numbers from traced values, and x.ne(x) is true of NaN',
     ],
     ["const m = a === b;", "`===` compares handles, not values; write a.eq(b)"],
     ["const m = 0 !== n;", "`!==` compares handles, not values; write n.ne(0)"],
@@ -398,6 +415,22 @@ describe("silence", () => {
     [
       "arrays",
       "const list = [a, b]; if (list.length > 1) {} const c = [options.bias, b].find((x) => x) ?? a; if (list) {}",
+    ],
+    [
+      "what another call may leave out",
+      "const f = (x, y) => y ?? x; f(a, b); f(a); const g = (o) => o.y ?? a; g({ y: b }); g({});",
+    ],
+    [
+      "a property of the rest of a kernel's arguments",
+      "const { x, ...rest } = { ...options, a }; const m = rest.a ?? b;",
+    ],
+    [
+      "questions about numbers",
+      "const { isNaN } = Number; if (Number.isInteger(options.n) || isNaN(4)) {} [1, 2].some(Number.isFinite);",
+    ],
+    [
+      "names that the file declares",
+      "const Number = { isInteger: (x) => x }; const Boolean = (x) => x; Number.isInteger(a); Boolean(a);",
     ],
     ["objects", "const o = { a, n: 3 }; if (o.n > 2) {} if (o) {}"],
     ["dtypes", "const d = tl.float16; if (d === tl.float32) {} const T = tl.dtype('T', [tl.float16]); if (T) {}"],

@@ -68,16 +68,13 @@ function together(ways: readonly Direction[]): Direction {
 
 /** The greatest, or with -1 the least value of each part by itself. */
 function extreme(term: Term, way: 1 | -1, left: ReadonlySet<string>, ranges: Ranges): Term | undefined {
-  const inside = symbolsIn(term);
+  if (![...symbolsIn(term)].some((name) => left.has(name))) return term;
   const [x, y, z] = term.parts;
   const of = (part: Term, to: 1 | -1 = way): Term | undefined => extreme(part, to, left, ranges);
   const both = (a: Term | undefined, b: Term | undefined, join: (a: Term, b: Term) => Term): Term | undefined =>
     a && b && join(a, b);
   switch (term.kind) {
-    case "number":
-      return term;
     case "symbol": {
-      if (!left.has(term.name)) return term;
       const range = ranges.get(term.name);
       if (!range) return undefined;
       return of(way > 0 ? sum(range.to, number(-1)) : range.from);
@@ -96,7 +93,6 @@ function extreme(term: Term, way: 1 | -1, left: ReadonlySet<string>, ranges: Ran
       return both(of(x!), of(y!, (0 - way) as 1 | -1), (a, b) => quotient(a, b, term.kind === "floorQuotient"));
     case "remainder":
     case "floorRemainder": {
-      if (![...inside].some((name) => left.has(name))) return term;
       if (way < 0) return number(0);
       const most = of(y!);
       return most && sum(most, number(-1));
@@ -107,8 +103,6 @@ function extreme(term: Term, way: 1 | -1, left: ReadonlySet<string>, ranges: Ran
       return both(of(x!), of(y!), greatest);
     case "choice":
       return both(of(y!), of(z!), way > 0 ? greatest : least);
-    case "call":
-      return undefined;
     default:
       return undefined;
   }

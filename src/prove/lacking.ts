@@ -11,6 +11,8 @@ import {
   NEXT_POWER,
   number,
   product,
+  quotient,
+  sum,
   symbol,
   symbolsIn,
   type Term,
@@ -23,7 +25,7 @@ import { Contexts } from "./contexts.js";
 import { coverageDuties } from "./coverage.js";
 import { dividendDuties } from "./dividends.js";
 import { coefficientOf, expanded, greatestOf, minus, moved, sides } from "./eliminate.js";
-import type { SymbolicLaunch } from "./launch.js";
+import type { Range, SymbolicLaunch } from "./launch.js";
 import { type Model, modelOf } from "./model.js";
 import { withMonomials } from "./monomial.js";
 import type { Duties } from "./obligations.js";
@@ -70,14 +72,15 @@ function lacks(model: Model): readonly Lack[] {
 }
 
 function conditionsFor(question: Question, model: Model): readonly HostExpression[] {
-  const { holds } = question;
+  const { holds, variables } = question;
+  const ranges = rangesFor(question, model);
   const goals = holds.kind === "some" ? holds.parts : [holds];
   const texts = new Map<string, HostExpression>();
   for (const goal of goals.flatMap(conditionsOf)) {
     if (goal.kind !== "atMost") continue;
     const [x, y] = goal.parts;
     for (const excess of excesses(minus(x!, y!), question)) {
-      const most = greatestOf(excess, question.variables, model.environment.ranges);
+      const most = greatestOf(excess, variables, ranges);
       for (const each of most ? saying(expanded(most), model.launch) : [])
         if (lengthOf(each) <= LONGEST) texts.set(JSON.stringify(each), each);
     }
@@ -88,6 +91,24 @@ function conditionsFor(question: Question, model: Model): readonly HostExpressio
     if (each) texts.set(JSON.stringify(each), each);
   }
   return [...texts.values()];
+}
+
+/** Turns of loops have their ranges from what holds in a turn: `start + step * turn < stop`. */
+function rangesFor({ given, variables }: Question, { environment }: Model): ReadonlyMap<string, Range> {
+  const ranges = new Map(environment.ranges);
+  const rooms = given.flatMap(conditionsOf).flatMap(({ kind, parts }) => (kind === "atMost" ? [parts] : []));
+  for (const name of variables) {
+    if (ranges.has(name)) continue;
+    for (const [x, y] of rooms) {
+      const room = minus(y!, x!);
+      const own = coefficientOf(room, name);
+      if (!own || sides(own).negative === number(0)) continue;
+      const step = minus(number(0), own);
+      const rest = moved(room, product(step, symbol(name)));
+      ranges.set(name, { from: number(0), to: sum(quotient(rest, step), number(1)) });
+    }
+  }
+  return ranges;
 }
 
 const lengthOf = (tree: HostExpression): number =>

@@ -29,6 +29,14 @@ def per_head(x_ptr, y_ptr, batch_stride, head_stride, heads, D: tl.constexpr):
 
 
 @triton.jit
+def backwards(x_ptr, y_ptr, stride, STEPS: tl.constexpr, D: tl.constexpr):
+    at = tl.arange(0, D)
+    for i in range(STEPS - 1, -1, -1):
+        x = tl.load(x_ptr + i * stride + at)
+        tl.store(y_ptr + i * stride + at, x)
+
+
+@triton.jit
 def first_row(x_ptr, y_ptr, stride, count, BLOCK: tl.constexpr):
     cols = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     x = tl.load(x_ptr + 1 * stride + cols, mask=cols < count)
@@ -50,6 +58,7 @@ def launch(number):
     q = torch.rand(number - 1, number, 16)
     programs = q[:, :, 0].numel()
     per_head[(programs,)](q, torch.empty_like(q), q.stride(0), q.stride(1), number, D=16)
+    backwards[(1,)](x, y, x.stride(0), STEPS=number, D=64)
     first_row[(2,)](x, y, x.stride(0), 100, BLOCK=64)
     # Most of the squares lie outside.
     squares[(number,)](torch.rand(number), torch.empty(number))

@@ -30,13 +30,20 @@ export function checkLimits(ir: KernelIR): readonly Diagnostic[] {
     const report = (diagnostic: Diagnostic | undefined) => {
       if (diagnostic) found.set(`${diagnostic.message}@${diagnostic.at?.line}:${diagnostic.at?.column}`, diagnostic);
     };
+    // The first tile with a wrong size says it for all that have it.
+    const reportTile = (diagnostic: Diagnostic | undefined) => {
+      if (diagnostic && !found.has(diagnostic.message)) found.set(diagnostic.message, diagnostic);
+      isWrong ||= diagnostic !== undefined;
+    };
+    let isWrong = false;
     const constant = constantsOf(ir, (value) => numbers[nameOf.get(value) ?? ""] as Constant | undefined);
     for (const statement of reachedStatements(ir, constant)) {
-      for (const value of resultsOf(statement)) report(checkTile(value, sizes, where));
+      for (const value of resultsOf(statement)) reportTile(checkTile(value, sizes, where));
       if (statement.kind === "op") checkLeast(statement, sizes, where).forEach(report);
     }
+    for (const { value } of ir.params) reportTile(checkTile(value, sizes, where));
+    if (isWrong) return;
     for (const statement of compiledOps(ir, constant)) report(checkSizes(statement, sizes, where));
-    for (const { value } of ir.params) report(checkTile(value, sizes, where));
   });
   return [...found.values()];
 }

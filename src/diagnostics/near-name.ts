@@ -13,7 +13,8 @@ export function onlyNearName(name: string, names: readonly string[]): string | u
 
 function nearest(name: string, names: readonly string[]): readonly string[] {
   const plain = plainOf(name);
-  const most = plain.length < 5 ? 1 : 2;
+  // Of three letters another one is another name: `N` is not `ne`, nor `dim` `div`.
+  const most = plain.length < 4 ? 0 : plain.length < 6 ? 1 : 2;
   const distances = names.map((each) => [distance(plain, plainOf(each)), each] as const);
   const least = Math.min(most, ...distances.map(([far]) => far));
   return distances.flatMap(([far, each]) => (far === least ? [each] : []));

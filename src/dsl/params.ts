@@ -325,8 +325,9 @@ export const constexpr = Object.assign(declareConstexpr("int", true), {
 
 const ROLES =
   "tensor(…) for what the kernel reads, tensor.out(…) for what it fills, tensor.inout(…) for what it updates";
-Object.setPrototypeOf(tensor, builderNames("tensor", ROLES));
-Object.setPrototypeOf(descriptor, builderNames("descriptor", ROLES.replaceAll("tensor", "descriptor")));
+const OPTIONAL = { optional: ".optional() behind it, tensor(…).optional()" };
+Object.setPrototypeOf(tensor, builderNames("tensor", ROLES, OPTIONAL));
+Object.setPrototypeOf(descriptor, builderNames("descriptor", ROLES.replaceAll("tensor", "descriptor"), OPTIONAL));
 Object.setPrototypeOf(
   constexpr,
   builderNames("constexpr", "constexpr(), or constexpr.int, float, bool, string, fn, dtype or launch"),

@@ -24,6 +24,11 @@ export function recordReference(
   if (typeof author !== "function") return { kind: "python", source: dedent(author.source) };
   const { result } = record(author, given, at);
   const node = nodeOf(result);
+  const strange =
+    isRecord(result) && !Array.isArray(result)
+      ? Object.keys(result).find((name) => !outputs.includes(name))
+      : undefined;
+  if (strange !== undefined) fail(referenceResult.unknown(strange, outputs), at);
   const list = Array.isArray(result)
     ? result
     : isRecord(result)

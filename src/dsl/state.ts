@@ -8,7 +8,7 @@ import { Handle, isState, STATE } from "../ir/handle.js";
 import type { Argument, Variable } from "../ir/nodes.js";
 import { repeatLet, repeatRead, repeatWrite } from "../ir/repeats.js";
 import type { Checked } from "../types/problem.js";
-import { inferMut, type MutOut, whyAssign, type WhyMut } from "../rules/control-rules.js";
+import { inferMut, type MutOut, whyHeld, type WhyMut } from "../rules/control-rules.js";
 import type { Type } from "../types/types.js";
 import { full } from "../ops/create.js";
 import { opOf, toArgument } from "../ops/define.js";
@@ -53,7 +53,7 @@ export class MutHandle {
     recorder.useVariable(variable, at);
     const value = argumentOf(recorder, given, "value: this cannot be held in a tl.mut", at);
     const { type } = variable;
-    must(whyAssign(type, typeOfArgument(value)), at);
+    must(whyHeld(type, typeOfArgument(value)), at);
     recorder.append({ kind: "write", variable, value: strong(recorder, type, value), at });
   }
 }

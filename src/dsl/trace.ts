@@ -47,10 +47,18 @@ export function trace(kernel: KernelDefinition, source?: SourceIndex): KernelIR 
   try {
     return heeding(() => traced(kernel, source));
   } catch (error) {
-    const said = pythonName(error, Object.keys(ops));
+    const said = pythonName(error, Object.keys(ops), argumentNames(kernel));
     if (said) fail(said, placeThrown(error as Error) ?? kernel.at);
     throw error;
   }
+}
+
+/** The names of params and sizes, which the kernel's functions take. */
+function argumentNames({ spec }: KernelDefinition): readonly string[] {
+  return Object.entries(spec.params).flatMap(([name, param]) => [
+    name,
+    ...("dims" in param ? param.dims.filter((dim) => typeof dim === "string") : []),
+  ]);
 }
 
 function traced(kernel: KernelDefinition, source: SourceIndex | undefined): KernelIR {

@@ -74,6 +74,7 @@ function ofLanguage(name: string, known: readonly string[]): Said {
   const near = nearName(name, known);
   const instead =
     own ??
+    (Object.hasOwn(libdevice, name) ? `libdevice.${name}(…)` : undefined) ??
     (near === undefined ? undefined : `tl.${near}`) ??
     inLibdevice(name) ??
     (Object.hasOwn(Handle.prototype, name) ? `x.${name}` : undefined);
@@ -109,6 +110,7 @@ const ofValue =
     if (type.kind === "constexpr" && name === "value") return unknownName.instead(name, of, "it without .value");
     const table = tables[type.kind] ?? {};
     if (Object.hasOwn(table, name)) return unknownName.instead(name, of, table[name]!);
+    if (functions.includes(name)) return unknownName.instead(name, of, `tl.${name}(x)`);
     const method = nearName(name, Object.getOwnPropertyNames(Handle.prototype));
     if (method !== undefined) return unknownName.instead(name, of, `x.${method}`);
     const called = nearName(name, functions);
@@ -147,9 +149,12 @@ export const stateNames = refusing({
   iterated: () => stateAsValue("this is state; read it with .value"),
 });
 
-/** The prototype of `tensor` and other builders of params. */
-export const builderNames = (builder: string, instead: string): object =>
-  refusing({ read: (name) => unknownName.instead(name, builder, instead), base: Function.prototype });
+/** The prototype of `tensor` and other builders of params. `own` has what is said of some names. */
+export const builderNames = (builder: string, instead: string, own: Names = {}): object =>
+  refusing({
+    read: (name) => unknownName.instead(name, builder, Object.hasOwn(own, name) ? own[name]! : instead),
+    base: Function.prototype,
+  });
 
 /** A kernel's arguments, which say what there is when they are asked for another name. */
 export function namedArguments<Args extends object>(kernel: string, args: Args): Args {
@@ -166,7 +171,9 @@ const pythonNames: Names = {
   None: "undefined, or leave the argument out",
   True: "true",
   False: "false",
-  float: "Infinity, -Infinity or the number itself",
+  float: "Infinity, -Infinity or the number itself; of a value, x.to(tl.float32)",
+  inf: "Infinity",
+  nan: "NaN",
   int: "x.to(tl.int32)",
   print: 'tl.devicePrint("x", x)',
   len: "the size's name, or x.shape",
@@ -183,17 +190,30 @@ const pythonNames: Names = {
   mask: "options in an object at the end, { mask: i.lt(N), other: 0 }",
   other: "options in an object at the end, { mask: i.lt(N), other: 0 }",
   axis: "the axis at its place, tl.sum(x, 1)",
+  dim: "the axis at its place, x.sum(1), or by name in an object at the end, x.sum({ dim: 1 })",
+  keepdim: "options in an object at the end, x.sum(1, { keepdim: true })",
+  acc: "the accumulator at its place, tl.dot(x, y, acc)",
   dtype: "the dtype at its place, tl.zeros([BLOCK], tl.float32)",
   keep_dims: "options in an object at the end, { keepDims: true }",
   num_stages: "options in an object at the end, { numStages: 3 }",
   num_warps: "numWarps in a config of the spec",
 };
 
-/** What to write instead of an undefined name, where it is known. */
-export function pythonName(error: unknown, functions: readonly string[]): Said | undefined {
+const EXPORTS = /^(?:tl|libdevice|tensor|scalar|pointer|descriptor|constexpr)$/;
+
+/**
+ * What is said of a name that is not defined, and of a dtype that is called. `functions` are the names of `tl`, `known`
+ * those of the kernel's arguments.
+ */
+export function pythonName(error: unknown, functions: readonly string[], known: readonly string[]): Said | undefined {
+  const dtype =
+    error instanceof TypeError ? /(?:^|\.)tl\.(\w+) is not a function$/.exec(error.message)?.[1] : undefined;
+  if (dtype !== undefined) return unknownName.called(dtype);
   const name = error instanceof ReferenceError ? /^(\w+) is not defined$/.exec(error.message)?.[1] : undefined;
   if (name === undefined) return undefined;
+  if (known.includes(name)) return unknownName.untaken(name);
+  if (EXPORTS.test(name)) return unknownName.unexported(name);
   if (Object.hasOwn(pythonNames, name)) return unknownName.undefined(name, pythonNames[name]!);
   const near = nearName(name, functions);
-  return near === undefined ? undefined : unknownName.unimported(name, `tl.${near}`);
+  return near === undefined ? unknownName.undeclared(name) : unknownName.unimported(name, `tl.${near}`);
 }

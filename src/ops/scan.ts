@@ -134,7 +134,7 @@ const isLast =
 
 type SortCall<Name extends string> = <X, const Ax extends number = number>(
   x: Checked<X, WhySort<Name, X>>,
-  dim?: Checked<Ax, WhySortDim<Name, X, Ax>>,
+  dim?: Checked<Ax, WhySortDim<Name, X, Ax>> | SortOptions,
   options?: SortOptions,
 ) => Plain<X>;
 

@@ -39,6 +39,15 @@ export function inferMut(initial: Type): Type | string {
   return whyLone("mut", initial) || tileType(dtype, []);
 }
 
+/** The same of state, which may have begun as a number: `tl.mut(0)`. */
+export function whyHeld(held: Type, next: Type): string {
+  const why = whyAssign(held, next);
+  if (!why || held.kind !== "tile" || next.kind !== "tile" || held.shape.length > 0 || next.shape.length === 0)
+    return why;
+  const began = `value: the variable holds a scalar ${call(held.dtype)}, the new value is ${showShape(next.shape)} of ${call(next.dtype)}`;
+  return `${began}; begin it so, tl.mut(tl.zeros(${showShape(next.shape)}, ${token(next.dtype)}))`;
+}
+
 /** `state.value = next`. In the editor the accessor's own type is the rule; only the build has a sentence. */
 export function whyAssign(held: Type, next: Type): string {
   if (held.kind === "pointer") {

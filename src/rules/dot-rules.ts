@@ -161,7 +161,14 @@ export type WhyDotAcc<A, B, C, O = undefined> = C extends TileLike
     : ""
   : C extends undefined
     ? ""
-    : NotATile<"dot", C>;
+    : NotATile<"dot", C> extends "dot: needs a tile"
+      ? WhyNoAcc<C>
+      : NotATile<"dot", C>;
+type WhyNoAcc<C> = C extends { readonly acc: any }
+  ? "dot: acc goes by position, not by name; write tl.dot(a, b, acc, { inputPrecision, maxNumImpreciseAcc, outDtype })"
+  : C extends object
+    ? "dot: needs a tile here, or options, which are inputPrecision, maxNumImpreciseAcc and outDtype"
+    : "dot: needs a tile";
 /** A wrong accumulator is reported at the accumulator; the result then is open, so that one mistake is one error. */
 export type DotOut<A, B, C, O = undefined> = DotOutOf<
   AccAsked<ElementIn<A>, C extends TileLike | undefined ? Asked<O> : Asked<C>>,

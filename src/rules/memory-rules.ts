@@ -148,10 +148,10 @@ export type WhyCount<Op extends string, Ds extends Shape, I extends readonly unk
   ? ""
   : I["length"] extends Ds["length"]
     ? ""
-    : `${Op}: ${Show<Ds>} needs one index an axis, ${I["length"]} given`;
+    : `${Op}: ${Show<Ds>} needs one index an axis, ${I["length"]} given; write x.${Op}(i, j), an index for each`;
 export function whyCount(op: string, dims: readonly Dim[], indices: readonly Type[]): string {
   if (dims.length === indices.length) return "";
-  return `${op}: ${showShape(dims)} needs one index an axis, ${indices.length} given`;
+  return `${op}: ${showShape(dims)} needs one index an axis, ${indices.length} given; write x.${op}(i, j), an index for each`;
 }
 
 type WhyGather<O> = O extends TileLike

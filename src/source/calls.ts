@@ -5,6 +5,7 @@ import { hiddenCoercion, tracedCondition, unreadSource } from "../diagnostics/ca
 import { type Frame, region, type Region, type Walk } from "./regions.js";
 import { callArray, collect, grow } from "./lists.js";
 import { unwrap } from "./sites.js";
+import { ofTheProgram } from "./written-instead.js";
 import {
   type Abstract,
   comparable,
@@ -74,6 +75,8 @@ function callMember(walk: Walk, node: ts.CallExpression, callee: ts.PropertyAcce
       if (name === "push" || name === "unshift") grow(walk, callee, args, frame);
       identity(walk, callee, receiver, args);
       const global = ts.isIdentifier(callee.expression) && receiver.kind === "plain" ? callee.expression.text : "";
+      if (global === "Math" && args.some(isTraced) && !node.arguments.some(ts.isSpreadElement))
+        walk.problem(ofTheProgram(node, name), callee);
       const known = callGlobal(walk, `${global}.${name}`, args, frame, node);
       if (known) return known;
       predicate(walk, node, name, receiver, args, frame);

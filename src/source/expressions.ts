@@ -13,6 +13,7 @@ import { type Mended, methodCall } from "./edits.js";
 import { refuseLength } from "./calls.js";
 import { crossed, type Frame, inner, type Walk } from "./regions.js";
 import { unwrap } from "./sites.js";
+import { firstTerm, isInAddress, isInnerSum, methodText } from "./written-instead.js";
 import {
   type Abstract,
   comparable,
@@ -27,6 +28,7 @@ import {
   member,
   PLAIN,
   touches,
+  TRACED,
   weaken,
 } from "./known-values.js";
 
@@ -121,6 +123,8 @@ function element(walk: Walk, node: ts.ElementAccessExpression, frame: Frame): Ab
   const value = walk.evaluate(node.expression, frame);
   walk.evaluate(node.argumentExpression, frame);
   const { argumentExpression: key } = node;
+  if (isTraced(value) && holdsIndex(walk, key, frame))
+    walk.problem(hiddenCoercion.indexed(node.expression.getText(), key.getText()), node);
   if (ts.isStringLiteralLike(key) || ts.isNumericLiteral(key)) return part(value, key.text);
   return value.kind === "traced" ? value : weaken(elementOf(value));
 }
@@ -150,7 +154,7 @@ function binary(walk: Walk, node: ts.BinaryExpression, frame: Frame): Abstract {
   if (kind === K.CommaToken) return right;
   if (kind === K.InKeyword || kind === K.InstanceOfKeyword) return PLAIN;
   const operator = node.operatorToken.getText();
-  const texts = [unwrap(node.left).getText(), unwrap(node.right).getText()] as const;
+  const texts = [methodText(node.left), methodText(node.right)] as const;
   const refuse = (said: Said, text?: string): void =>
     walk.problem(said, node.operatorToken, text === undefined ? undefined : { node, text });
   if (isLogical(kind) || LOGICAL_ASSIGNMENTS.some((each) => each === kind)) {
@@ -173,6 +177,11 @@ function binary(walk: Walk, node: ts.BinaryExpression, frame: Frame): Abstract {
   const compound = kind >= K.FirstCompoundAssignment && kind <= K.LastCompoundAssignment;
   if (traced) {
     const base = compound ? operator.slice(0, -1) : operator;
+    if (isTraced(left) && operator === "+" && isInAddress(node)) {
+      // Of a pointer and several offsets, one sentence is enough.
+      if (!isInnerSum(node)) refuse(hiddenCoercion.address(methodText(firstTerm(node)), texts));
+      return TRACED;
+    }
     const around = refusedAround(node, operator, texts, isTraced(left));
     if (around) {
       refuse(around);
@@ -192,7 +201,21 @@ function mayLack(walk: Walk, asked: ts.Expression, frame: Frame): boolean {
   return walk.evaluate(e.expression, frame).kind === "holder";
 }
 
-/** What is said where the call around an operator tells what was meant: `tl.load(x + offsets)`, `Math.ceil(N / BLOCK)`. */
+/** Whether indices in brackets are traced: `x[rows]`, `x[row, cols]`. */
+function holdsIndex(walk: Walk, key: ts.Expression, frame: Frame): boolean {
+  const e = unwrap(key);
+  const isList = ts.isBinaryExpression(e) && e.operatorToken.kind === K.CommaToken;
+  return isList
+    ? holdsIndex(walk, e.left, frame) || holdsIndex(walk, e.right, frame)
+    : isTraced(indexValue(walk, e, frame));
+}
+
+/** The value of an index that was evaluated before: only names and members are asked again. */
+function indexValue(walk: Walk, e: ts.Expression, frame: Frame): Abstract {
+  return ts.isIdentifier(e) || ts.isPropertyAccessExpression(e) ? walk.evaluate(e, frame) : PLAIN;
+}
+
+/** What is said where the call around an operator tells what was meant: `Math.ceil(N / BLOCK)`. */
 function refusedAround(
   node: ts.BinaryExpression,
   operator: string,
@@ -202,7 +225,6 @@ function refusedAround(
   const { parent } = node;
   if (!leftTraced || !ts.isCallExpression(parent) || parent.arguments[0] !== node) return undefined;
   const callee = parent.expression.getText();
-  if (operator === "+" && /\.(?:load|store|atomic\w*)$/.test(callee)) return hiddenCoercion.address(...texts);
   if (operator !== "/") return undefined;
   if (callee === "Math.ceil") return hiddenCoercion.rounded(callee, `tl.cdiv(${texts.join(", ")})`);
   const floors = /^Math\.(?:floor|trunc)$|^Number\.parseInt$|^parseInt$/.test(callee);

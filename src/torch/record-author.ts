@@ -4,13 +4,15 @@
  * makes must reach a result: what is left over was probably meant to decide or to change something.
  */
 import { changedState, unusedValue } from "../diagnostics/catalogue/control-codes.js";
-import { referenceFlag, referenceInPlace } from "../diagnostics/catalogue/reference-codes.js";
+import { referenceArgument, referenceFlag, referenceInPlace } from "../diagnostics/catalogue/reference-codes.js";
+import { captureLocation } from "../diagnostics/callsite.js";
 import { fail, type Location, TileScriptError } from "../diagnostics/diagnostic.js";
 import { operandsOf, sameRecordings } from "./same-expressions.js";
 import { NotEvaluated } from "./not-evaluated.js";
 import { isTruth } from "./torch-facts.js";
 import { isCallNode, isTorchNode, type Launch, partsOf, type TorchArgument, type TorchNode } from "./torch-node.js";
 import {
+  allInputs,
   isTensorCall,
   type Made,
   making,
@@ -77,6 +79,8 @@ function runOnce(author: Author, { tensors, numbers, flags = [], variables = {} 
   let isByName = true;
   const watched = new Proxy(inputs, {
     get(_, key) {
+      if (typeof key === "string" && !Object.hasOwn(inputs, key) && key !== "then" && key !== "toJSON")
+        fail(referenceArgument.unknown(key, Object.keys(inputs)), captureLocation() ?? at);
       if (isByName && flags.includes(String(key))) taken.add(String(key));
       return inputs[String(key)];
     },
@@ -86,6 +90,7 @@ function runOnce(author: Author, { tensors, numbers, flags = [], variables = {} 
       return Object.keys(inputs);
     },
   });
+  allInputs.add(watched);
   const made: Made[] = [];
   const result = withVariables(variables, () =>
     making(

@@ -80,12 +80,21 @@ interface LayerNorm {
   (
     input: TorchTensor,
     normalized_shape: TorchShape,
+    weight: TorchTensor,
+    keywords: { bias?: TorchTensor; eps?: TorchNumber },
+  ): TorchTensor;
+  /** The last axes, which have the shape given, with mean 0 and variance 1; then times the weight, plus the bias. */
+  (
+    input: TorchTensor,
+    normalized_shape: TorchShape,
     keywords: { weight?: TorchTensor; bias?: TorchTensor; eps?: TorchNumber },
   ): TorchTensor;
 }
 interface RmsNorm {
   /** The last axes, which have the shape given, with a mean square of 1; then times the weight. */
   (input: TorchTensor, normalized_shape: TorchShape, weight?: TorchTensor, eps?: TorchNumber): TorchTensor;
+  /** The last axes, which have the shape given, with a mean square of 1; then times the weight. */
+  (input: TorchTensor, normalized_shape: TorchShape, weight: TorchTensor, keywords: { eps?: TorchNumber }): TorchTensor;
   /** The last axes, which have the shape given, with a mean square of 1; then times the weight. */
   (
     input: TorchTensor,

@@ -3,7 +3,7 @@ import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { pythonName } from "../diagnostics/catalogue/definition-codes.js";
 import { referenceArgument, referenceCoercion } from "../diagnostics/catalogue/reference-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
-import { type DTypeName, isDType } from "../types/dtype.js";
+import { type DTypeName, dtypeNames, dtypeTable, isDType } from "../types/dtype.js";
 import { isPythonIdentifier } from "./python-identifiers.js";
 import { recordOf } from "./torch-functions.js";
 import {
@@ -214,6 +214,22 @@ export function withVariables<T>(variables: Readonly<Record<string, TorchNode>>,
   }
 }
 
+/** The objects of inputs that authors' functions take. */
+export const allInputs = new WeakSet<object>();
+
+/** Other names of PyTorch's for dtypes. */
+const TORCH_NAMES: Readonly<Record<string, DTypeName>> = {
+  half: "float16",
+  float: "float32",
+  double: "float64",
+  int: "int32",
+  long: "int64",
+};
+
+/** The dtype that PyTorch has under a name. */
+const dtypeAt = (path: string): DTypeName | undefined =>
+  TORCH_NAMES[path] ?? dtypeNames.find((name) => dtypeTable[name].torch === path);
+
 /** An argument that the author passed, as data. */
 export function argument(given: unknown, at: Location | undefined): TorchArgument {
   const node = nodeOf(given);
@@ -224,11 +240,13 @@ export function argument(given: unknown, at: Location | undefined): TorchArgumen
       : ({ kind: "dtype", name: given.name as DTypeName } as const);
     return holder ?? fail(referenceArgument.dtype(given.name), at);
   }
+  // Python's None, which an argument that may be left out takes.
+  if (given === undefined) return null;
   if (given === null || typeof given === "number" || typeof given === "boolean" || typeof given === "string")
     return given;
   if (Array.isArray(given)) return given.map((item) => argument(item, at));
   const path = typeof given === "function" ? (given as { [PATH]?: string })[PATH] : undefined;
-  if (path !== undefined) fail(referenceArgument.path(path), at);
-  const got = given === undefined ? "undefined" : `a value of type ${typeof given}`;
-  fail(referenceArgument.kind(got), at);
+  if (path !== undefined) fail(referenceArgument.path(path, dtypeAt(path)), at);
+  if (typeof given === "object" && allInputs.has(given)) fail(referenceArgument.allInputs(), at);
+  fail(referenceArgument.kind(`a value of type ${typeof given}`), at);
 }

@@ -19,6 +19,7 @@ import type { FunctionsAt } from "./torch-record.js";
 import type { reductions } from "./torch-reduce.js";
 import type { shapes } from "./torch-shape.js";
 import type { TorchTensor } from "./torch-values.js";
+import type { ForeignFacts, foreignDTypes } from "../types/foreign.js";
 
 export type {
   OptionalTorchTensor,
@@ -41,7 +42,8 @@ export interface Torch
     FunctionsAt<"torch", typeof indexing>,
     FunctionsAt<"torch", typeof ordering>,
     FunctionsAt<"torch", typeof creation>,
-    FunctionsAt<"torch", typeof activations> {
+    FunctionsAt<"torch", typeof activations>,
+    ForeignFacts<typeof foreignDTypes, "torch in a reference"> {
   readonly nn: { readonly functional: TorchFunctional };
 }
 

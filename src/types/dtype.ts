@@ -249,6 +249,8 @@ export function dtype<const Name extends string, const M extends readonly DType<
 ): DType<OneOf<Name, NamesOf<M>>> {
   if (typeof name !== "string" || !/^[A-Za-z_]\w*$/.test(name)) fail(dtypeName.notAName(name), captureLocation());
   if (name in Object.prototype) fail(dtypeName.inherited(name), captureLocation());
+  if (!Array.isArray(members) || members.some((member) => !isDType(member)))
+    fail(dtypeMembers.notDTypes(), captureLocation());
   const names = members.map((member) => member.name as DTypeName);
   if (names.length === 0) fail(dtypeMembers.none(name));
   if (new Set(names).size < names.length) fail(dtypeMembers.twice(name));

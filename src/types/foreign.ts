@@ -18,6 +18,8 @@ export const foreignFunctions = {
   concat: "tl.cat(x, y)",
   stack: "tl.join(x, y)",
   clip: "tl.clamp(x, low, high)",
+  round: "libdevice.rint(x)",
+  tensor: "tl.full(shape, value, dtype), or tl.join(x, y)",
   print: 'tl.devicePrint("x", x)',
   transpose: "x.T, or x.permute([1, 0])",
   static_print: "console.log(x), which shows its dtype and shape",
@@ -37,6 +39,7 @@ export const foreignConstants = {
   long: "tl.int64",
   float8e4m3fn: "tl.float8e4nv",
   constexpr: "constexpr() among the params",
+  math: "tl.exp(x), tl.rsqrt(x) and so on, or libdevice",
 } as const;
 
 /** Numbers that `tl` does not have. The checker lets JavaScript negate a sentence, so it keeps its own message. */
@@ -59,6 +62,9 @@ export const foreignMethods = {
   mean: foreignFunctions.mean,
   matmul: foreignFunctions.matmul,
   mm: foreignFunctions.matmul,
+  dot: foreignFunctions.matmul,
+  round: foreignFunctions.round,
+  sort: "tl.sort(x)",
   unsqueeze: "x.expandDims(axis), x.col or x.row",
   transpose: foreignFunctions.transpose,
   where: "tl.where(condition, x, y)",
@@ -90,6 +96,24 @@ export const foreignTensorFacts = {
 
 /** Methods that a view does not have. */
 export const foreignToViews = { load: "tl.load(x.at(i, j))", store: "tl.store(x.at(i, j), value)" } as const;
+
+/** Dtypes of PyTorch's, which references write as those of `tl`. */
+export const foreignDTypes = {
+  float16: "tl.float16",
+  half: "tl.float16",
+  bfloat16: "tl.bfloat16",
+  float32: "tl.float32",
+  float: "tl.float32",
+  float64: "tl.float64",
+  double: "tl.float64",
+  int8: "tl.int8",
+  uint8: "tl.uint8",
+  int32: "tl.int32",
+  int: "tl.int32",
+  int64: "tl.int64",
+  long: "tl.int64",
+  bool: "tl.int1",
+} as const;
 
 type Table = Readonly<Record<string, string>>;
 type Sentence<

@@ -4,11 +4,11 @@
  */
 import type { Mistake } from "./mistake.js";
 
-interface First extends Mistake {
+export interface First extends Mistake {
   /** The build's message. */
   readonly says: string;
 }
-const line = (wrong: string, right: string, says: string): First => ({ title: wrong, wrong, right, says });
+export const line = (wrong: string, right: string, says: string): First => ({ title: wrong, wrong, right, says });
 
 const elements = "compute on the whole tile, or load the element from memory, tl.load(x.at(i))";
 const floats = "needs integers, got float32; divide integers with floorDiv, or cast with .to(tl.int32)";
@@ -45,7 +45,7 @@ export const firstLines: readonly First[] = [
   line(
     "a[rm];",
     "tl.load(a.at(rm, rk));",
-    "JavaScript cannot compute with a traced value (int32[BLOCK_M]); use its methods, such as .add(…), .lt(…), .eq(…)",
+    "`[…]` is JavaScript's and takes no traced value; write tl.load(a.at(rm)) to read, tl.store(a.at(rm), value) to write",
   ),
   line("rm[0];", "tl.load(ids.at(0));", `this tile has no elements by index; ${elements}`),
   line("[...rm];", "rm;", `this tile has no elements that JavaScript could take one by one; ${elements}`),
@@ -94,6 +94,15 @@ export const firstLines: readonly First[] = [
   ),
   line("tl.isnan(f);", "f.ne(f);", "isnan: tl has none; write x.ne(x)"),
   line("libdevice.tanh(f.half());", "libdevice.tanh(f);", "half: this tile has none; write x.to(tl.float16)"),
+  line("tl.round(f);", "libdevice.rint(f);", "round: tl has none; write libdevice.rint(x)"),
+  line(
+    "tl.tensor([1, 2]);",
+    "tl.full([2], 1, tl.int32);",
+    "tensor: tl has none; write tl.full(shape, value, dtype), or tl.join(x, y)",
+  ),
+  line("tl.math.rsqrt(f);", "tl.rsqrt(f);", "math: tl has none; write tl.exp(x), tl.rsqrt(x) and so on, or libdevice"),
+  line("x.dot(y);", "tl.dot(x, y);", "dot: this tile has none; write tl.dot(x, y)"),
+  line("f.round();", "libdevice.rint(f);", "round: this tile has none; write libdevice.rint(x)"),
   line("tl.mean(f, 1);", "tl.sum(f, 1).div(64);", "mean: tl has none; write tl.sum(x, axis).div(N)"),
   line("tl.matmul(x, y);", "tl.dot(x, y);", "matmul: tl has none; write tl.dot(x, y)"),
   line("f.to(tl.fp16);", "f.to(tl.float16);", "fp16: tl has none; write tl.float16"),
@@ -216,6 +225,11 @@ export const firstLines: readonly First[] = [
     "tl.dot(x, y, { acc: acc.value });",
     "tl.dot(x, y, acc.value);",
     "dot: acc goes by position, not by name; write tl.dot(a, b, acc, { inputPrecision, maxNumImpreciseAcc, outDtype })",
+  ),
+  line(
+    'tl.dot(x, y, { input_precision: "ieee" });',
+    'tl.dot(x, y, { inputPrecision: "ieee" });',
+    "dot: no option input_precision; write inputPrecision",
   ),
   line(
     "tl.max(f, f);",

@@ -78,9 +78,16 @@ export const autotuneReset = defineCode("autotune-reset", {
     `${kernel}: autotuning runs the kernel several times and ${name} is ${how}, so that it finds what a trial before left; declare it tensor.out(…, { zeroed: true }), or add resetToZero: ["${name}"]`,
 });
 
+/** `, such as 32 or 64`. */
+function powersBeside(size: number): string {
+  if (!(size > 1 && Number.isInteger(size))) return "";
+  const below = 2 ** Math.floor(Math.log2(size));
+  return `, such as ${below} or ${below * 2}`;
+}
+
 export const tileSize = defineCode("tile-size", {
   dimension: (dim: string | number, size: number, where: string) =>
-    `${dim} is ${size}${where}; a tile's dimension is a power of two`,
+    `${dim} is ${size}${where}; a tile's dimension is a power of two${powersBeside(size)}`,
   descriptor: (dim: string | number, size: number, where: string, bits: number, least: number) =>
     `the last block dimension ${dim} of a descriptor is ${size}${where}; ${bits}-bit elements need at least ${least}`,
   elements: (shape: string, count: number, where: string, most: number) =>

@@ -82,6 +82,12 @@ export const unknownName = defineCode("unknown-name", {
     `${kernel}: the kernel's function takes one object; write ({ ${known.join(", ")} }) => { … }`,
   undefined: (name: string, instead: string) => `${name}: Python's name, not JavaScript's; write ${instead}`,
   unimported: (name: string, instead: string) => `${name} is not defined here; write ${instead}`,
+  untaken: (name: string) =>
+    `${name} is not defined here; take it in the function's first argument, ({ ${name}, … }) => …`,
+  unexported: (name: string) => `${name} is not defined here; write import { ${name} } from "tilescript"`,
+  undeclared: (name: string) =>
+    `${name} is not defined here; make it with const, import it, or declare it among the params and take it, ({ ${name}, … }) => …`,
+  called: (dtype: string) => `${dtype}: a dtype is not a function; write x.to(tl.${dtype})`,
 });
 
 export const unmaskedView = defineCode(

@@ -6,8 +6,8 @@ import { wordList } from "../word-list.js";
 export const paramKind = defineCode("param-kind", {
   unlike: (kernel: string, param: string) =>
     `${kernel}: ${param} is not a param; write tensor(…), pointer(…), scalar(…) or constexpr()`,
-  number: (kernel: string, param: string, value: unknown) =>
-    `${kernel}: ${param} is a number, not a param; write ${param}: constexpr() among the params and config: { ${param}: ${String(value)} }`,
+  number: (kernel: string, param: string, value: number) =>
+    `${kernel}: ${param} is a number, not a param; write ${param}: ${Number.isInteger(value) ? "constexpr()" : "constexpr.float()"} among the params and config: { ${param}: ${String(value)} }`,
   dtype: (kernel: string, param: string, dtype: string) =>
     `${kernel}: ${param} is a dtype, not a param; write ${param}: tensor(tl.${dtype}, ["N"]), or scalar(tl.${dtype})`,
   builder: (kernel: string, param: string) =>
@@ -138,6 +138,7 @@ export const dtypeName = defineCode("dtype-name", {
 export const dtypeMembers = defineCode("dtype-members", {
   none: (name: string) => `dtype: ${name} has no members; name at least one dtype`,
   twice: (name: string) => `dtype: ${name} names a member twice; name each once`,
+  notDTypes: () => 'dtype: the second argument lists dtypes; write tl.dtype("T", [tl.float16, tl.float32])',
   variable: (member: string) => `dtype: ${member} is itself a variable; name its members`,
   differ: (name: string, why: string) => `${name}: ${why}`,
   notOne: (name: string) => `is: ${name} is compared with one dtype; write ${name}.is(tl.int8)`,

@@ -20,7 +20,12 @@ export const referenceArgument = defineCode("reference-argument", {
   torchItself: () => "reference: torch is not a function; call one of its functions, such as torch.matmul(a, b)",
   choose: () => "reference: choose takes two tensors or two numbers",
   dtype: (name: string) => `reference: no input and no constexpr has the dtype ${name}`,
-  path: (path: string) => `reference: torch.${path} is not a value here; dtypes are those of tl`,
+  path: (path: string, dtype: string | undefined) =>
+    `reference: torch.${path} is not a value here; ${dtype ? `write tl.${dtype}` : "dtypes are those of tl"}`,
+  allInputs: () =>
+    "reference: the function's first argument has all inputs; take those that you need by name, ({ x }, torch) => …",
+  unknown: (name: string, known: readonly string[]) =>
+    `reference: there is no input ${name}; there are ${known.join(", ")}, to take by name, ({ ${known[0] ?? "x"} }, torch) => …`,
   config: (name: string) =>
     `reference: ${name} differs between the configs, and the result may not; compute it without ${name}`,
   kind: (got: string) =>
@@ -30,6 +35,8 @@ export const referenceArgument = defineCode("reference-argument", {
 export const referenceResult = defineCode("reference-result", {
   count: (results: string, outputs: string, names: readonly string[]) =>
     `reference: gives ${results}, the kernel has ${outputs} (${names.join(", ") || "declare one, z: tensor.out(…)"}); give one for each`,
+  unknown: (name: string, outputs: readonly string[]) =>
+    `reference: gives ${name}, which is not an output; the outputs are ${outputs.join(", ")}`,
   notTorch: (output: string) =>
     `reference: gives no torch expression for ${output}; return one, such as torch.matmul(a, b)`,
   /** What PyTorch would say where the result is compared. */

@@ -64,6 +64,7 @@ function arithmetic(
   operator: string,
 ): string {
   const what = `\`${operator}\` is JavaScript's and cannot compute with a traced value`;
+  if (base === "**") return `${what}; write ${power(left, right)}`;
   if (!METHODS[base]) return `${what}; use the methods of the value or a function of tl`;
   const remedy = methodOf(base, leftTraced);
   if (!remedy)
@@ -74,9 +75,18 @@ function arithmetic(
   return `${what}; write ${base === operator ? "" : `${subject(left)} = `}${call(left, remedy.method, right)}`;
 }
 
+/** `x ** 2` and other powers. */
+function power(left: string, right: string): string {
+  if (right === "2") return `${subject(left)}.mul(${subject(left)})`;
+  if (right === "0.5") return `tl.sqrt(${plainText(left, "a")})`;
+  if (right === "-0.5") return `tl.rsqrt(${plainText(left, "a")})`;
+  return `libdevice.pow(${plainText(left, "a")}, ${plainText(right, "b")})`;
+}
+
 /** `tl.load(x + offsets)`, as Triton adds offsets to pointers. */
-function address(left: string, right: string): string {
-  return `\`+\` is JavaScript's and cannot compute with a traced value; write ${call(left, "at", right)} for a tensor, with one index for each axis, or ${call(left, "add", right)} for a pointer`;
+function address(base: string, [left, right]: readonly [string, string]): string {
+  const at = base === left ? call(base, "at", right) : `${subject(base)}.at(i, j)`;
+  return `\`+\` is JavaScript's and cannot compute with a traced value; write ${at} for a tensor, with one index for each axis, or ${call(left, "add", right)} for a pointer`;
 }
 
 function unary(operator: string, operand: string): string {
@@ -106,8 +116,10 @@ function where(kind: "loop" | "branch"): string {
 }
 
 function call(left: string, method: string, right: string): string {
-  return `${subject(left)}.${method}(${simple(right, 40) ? right : "b"})`;
+  return `${subject(left)}.${method}(${plainText(right, "b")})`;
 }
+
+const plainText = (text: string, otherwise: string): string => (simple(text, 40) ? text : otherwise);
 
 /** The author's own text, if a method can be called on it. */
 function subject(text: string): string {
@@ -116,7 +128,7 @@ function subject(text: string): string {
 
 /** Names, members, and calls with plain arguments: what reads well in a sentence. */
 function simple(text: string, most: number): boolean {
-  return text.length <= most && /^(?:[\w$.]|\([\w$., ]*\))+$|^(["'])[^"'\n]*\1$/.test(text);
+  return text.length <= most && /^(?:[\w$.]|\((?:[\w$., ]|\([\w$., ]*\))*\))+$|^(["'])[^"'\n]*\1$/.test(text);
 }
 
 export const hiddenCoercion = defineCode("hidden-coercion", {
@@ -127,6 +139,13 @@ export const hiddenCoercion = defineCode("hidden-coercion", {
   rounded: (callee: string, instead: string) =>
     `\`${callee}\` and \`/\` are JavaScript's and cannot compute with a traced value; write ${instead}`,
   unary,
+  /** `x[i, j]` of traced indices. */
+  indexed: (owner: string, indices: string) => {
+    const view = `${subject(owner)}.at(${/^[\w$., ]{1,40}$/.test(indices) ? indices : "i, j"})`;
+    return `\`[…]\` is JavaScript's and takes no traced value; write tl.load(${view}) to read, tl.store(${view}, value) to write`;
+  },
+  ofNumbers: (callee: string, instead: string) =>
+    `\`${callee}\` is JavaScript's and cannot compute with a traced value; write ${instead}`,
   identity: (method: string) =>
     `\`${method}\` compares handles, not values; compare with .eq(…), and put .or(…) between several; a WeakMap may hold what JavaScript knows of a handle`,
   dtype: (how: string, name: string, members: readonly string[]) =>

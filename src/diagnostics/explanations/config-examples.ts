@@ -86,7 +86,7 @@ tl.store(y.at(m, m), tl.dot(tl.load(a.at(m, m)), tl.load(b.at(m, m))));`,
   },
   "tile-size": {
     means: "A tile's dimensions are powers of two, and it has at most 2²⁰ elements, in every config.",
-    says: "BLOCK is 100; a tile's dimension is a power of two",
+    says: "BLOCK is 100; a tile's dimension is a power of two, such as 64 or 128",
     fails: { config: "config: { BLOCK: 100 }," },
     passes: { config: "config: { BLOCK: 128 }," },
   },

@@ -6,7 +6,7 @@ const STORE = "tl.store(y.at(i), tl.load(x.at(i)));";
 export const source = {
   "hidden-coercion": {
     means: "A JavaScript operator sees the handle of a traced value, not its number. Methods compute with it.",
-    says: "`*` is JavaScript's and cannot compute with a traced value; write a.mul(2)",
+    says: "`*` is JavaScript's and cannot compute with a traced value; write tl.load(x.at(i)).mul(2)",
     fails: { body: "tl.store(y.at(i), tl.load(x.at(i)) * 2);" },
     passes: { body: "tl.store(y.at(i), tl.load(x.at(i)).mul(2));" },
   },

@@ -20,7 +20,7 @@ export const operands = {
   coercion: {
     means: "JavaScript asked a traced value for its number, which exists only while the kernel runs.",
     says: "JavaScript cannot compute with a traced value (int32); use its methods, such as .add(…), .lt(…), .eq(…)",
-    fails: { body: "tl.store(y.at(i), tl.load(x.at(Math.floor(N))));" },
+    fails: { body: "tl.store(y.at(i), tl.load(x.at(parseInt(N as never))));" },
     passes: { body: "tl.store(y.at(i), tl.load(x.at(N.floorDiv(2))));" },
   },
   "missing-property": {
@@ -157,7 +157,7 @@ export const rules = {
   },
   "wrong-axis": {
     means: "The tile has no such axis, or another number of them.",
-    says: "at: [M, N] needs one index an axis, 1 given",
+    says: "at: [M, N] needs one index an axis, 1 given; write x.at(i, j), an index for each",
     fails: { ...MATRIX, body: "tl.store(y.at(i), tl.load(x.at(i)));" },
     passes: MATRIX,
   },

@@ -23,9 +23,9 @@ const called = (call: string) => `${ADD_ONE}\nawait addOne.run(${call});`;
 export const references = {
   "reference-argument": {
     means: "Functions of torch take torch values, numbers, truth values, strings and lists of these.",
-    says: "reference: an argument is a torch value, a number, a boolean, a string or a list of these; this one is undefined",
-    fails: { spec: "reference: ({ x }, torch) => torch.maximum(x, undefined)," },
-    passes: { spec: "reference: ({ x }, torch) => torch.maximum(x, x)," },
+    says: "reference: torch.float16 is not a value here; write tl.float16",
+    fails: { spec: "reference: ({ x }, torch) => x.to(torch.float16).to(tl.float32)," },
+    passes: { spec: "reference: ({ x }) => x.to(tl.float16).to(tl.float32)," },
   },
   "reference-coercion": {
     means: "A reference is recorded, so JavaScript operators do not compute with torch values.",

@@ -19,7 +19,12 @@ const tuned = (key: string, configs: string): string => `autotune: { key: ${key}
 /** `add` with a part of its spec replaced by what its type refuses, or by what no type can tell. */
 export const specs: readonly Mistake[] = [
   at(9, "a reference that is no function", { reference: "3 as any" }, "reference must be a function, such as"),
-  at(9, "a reference of an unknown input", { reference: "({ x, q }: any) => x.add(q)" }, "this one is undefined"),
+  at(
+    9,
+    "a reference of an unknown input",
+    { reference: "({ x, q }: any) => x.add(q)" },
+    "there is no input q; there are x, ",
+  ),
   at(
     9,
     "a reference of two",
@@ -37,7 +42,7 @@ export const specs: readonly Mistake[] = [
     10,
     "inputs of a dtype of torch's",
     { spec: "inputs: ({ N }: any, torch: any) => ({ x: torch.rand([N], { dtype: torch.float64 }) })," },
-    "torch.float64 is not a value here; dtypes are those of tl",
+    "torch.float64 is not a value here; write tl.float64",
   ),
   at(10, "shapes without a size", { spec: "shapes: [{}] as any," }, "shapes[0] has no N; give each size a number"),
   at(

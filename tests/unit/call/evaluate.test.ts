@@ -98,7 +98,7 @@ describe("evaluate", () => {
       'order is "backwards"; it is "sequential", "reversed", "shuffled", or each program from 0 to 1 once',
     );
     await expect(scaled.evaluate({ x }, { BLOCK: 48 })).rejects.toThrow(
-      "BLOCK is 48 in config 0; a tile's dimension is a power of two",
+      "BLOCK is 48 in config 0; a tile's dimension is a power of two, such as 32 or 64",
     );
   });
 

@@ -99,7 +99,7 @@ describe("configs", () => {
     [
       "a block is no power of two",
       { configs: [{ BLOCK: 48, BLOCK_K: 32 }] },
-      "tile-size: BLOCK is 48 in config 0; a tile's dimension is a power of two",
+      "tile-size: BLOCK is 48 in config 0; a tile's dimension is a power of two, such as 32 or 64",
     ],
     [
       "a tile is too large",

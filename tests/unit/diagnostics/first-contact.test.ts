@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Diagnostic, TileScriptError } from "../../../src/diagnostics/diagnostic.js";
 import { build } from "../../../src/pipeline/build.js";
 import { firstKernels, firstLines, firstLinesOfTheBuild } from "../../types/first-contact.js";
+import { portedKernels, portedLines } from "../../types/first-ports.js";
 import { imports, setting } from "../../types/mistakes-setting.js";
 
 const folder = join(import.meta.dirname, `../../../node_modules/.cache/first-contact-${process.pid}`);
@@ -27,7 +28,10 @@ async function firstError(name: string, text: string): Promise<Diagnostic | unde
 beforeAll(() => mkdirSync(folder, { recursive: true }));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const inBody = [...firstLines, ...firstLinesOfTheBuild].map((each, index) => [each.title, each, index] as const);
+const kernels = [...firstKernels, ...portedKernels];
+const inBody = [...firstLines, ...firstLinesOfTheBuild, ...portedLines].map(
+  (each, index) => [each.title, each, index] as const,
+);
 
 test.each(inBody)("%s", async (_, { wrong, says }, index) => {
   const before = `${setting.slice(0, at)}export const make = () => ${setting.slice(at)}`;
@@ -36,13 +40,13 @@ test.each(inBody)("%s", async (_, { wrong, says }, index) => {
   expect({ message: said?.message, line: said?.at?.line }).toEqual({ message: says, line });
 });
 
-test.each(firstKernels.map(([code, says], index) => [code, says, index] as const))("%s", async (code, says, index) => {
+test.each(kernels.map(([code, says], index) => [code, says, index] as const))("%s", async (code, says, index) => {
   const said = await firstError(`kernel-${index}`, `export const make = () => ${code};`);
   expect({ message: said?.message, line: said?.at?.line }).toEqual({ message: says, line: 3 });
 });
 
 test("each sentence has a remedy", () => {
-  const without = [...inBody.map(([, { says }]) => says), ...firstKernels.map(([, says]) => says)].filter(
+  const without = [...inBody.map(([, { says }]) => says), ...kernels.map(([, says]) => says)].filter(
     (says) => !/; |, such as |tl\./.test(says),
   );
   expect(without).toEqual([]);

@@ -29,7 +29,7 @@ describe("the space", () => {
     expect(kept.every(({ values }) => values["BLOCK_K"] === 32 || values["BLOCK_K"] === 64)).toBe(true);
     expect(new Set(pruned.map(({ reason }) => reason))).toEqual(
       new Set([
-        "BLOCK_K is 96; a tile's dimension is a power of two",
+        "BLOCK_K is 96; a tile's dimension is a power of two, such as 64 or 128",
         "dot: the inner dimension BLOCK_K is 8; 16-bit operands need at least 16",
       ]),
     );

@@ -1,0 +1,47 @@
+/** What authors mean by JavaScript's operators and functions, as the text of methods and functions of `tl`. */
+import { ts } from "./typescript.js";
+import { hiddenCoercion, methodOf } from "../diagnostics/catalogue/source-codes.js";
+import type { Said } from "../diagnostics/diagnostic.js";
+import { unwrap } from "./sites.js";
+
+/** Whether a sum is what an access takes for its address: `tl.load(x + row * N + cols)`, or a part of it. */
+export function isInAddress(node: ts.BinaryExpression): boolean {
+  const { parent } = node;
+  if (isInnerSum(node)) return isInAddress(parent as ts.BinaryExpression);
+  const isAccess = ts.isCallExpression(parent) && parent.arguments[0] === node;
+  return isAccess && /\.(?:load|store|atomic\w*)$/.test(parent.expression.getText());
+}
+
+const isSum = (node: ts.Node): node is ts.BinaryExpression =>
+  ts.isBinaryExpression(node) && node.operatorToken.kind === ts.SyntaxKind.PlusToken;
+
+export const isInnerSum = (node: ts.BinaryExpression): boolean => isSum(node.parent) && node.parent.left === node;
+
+export const firstTerm = (node: ts.Expression): ts.Expression => (isSum(node) ? firstTerm(node.left) : node);
+
+/** The author's text with methods for operators, so far as the text shows which side has them. */
+export function methodText(node: ts.Expression): string {
+  const e = unwrap(node);
+  if (!ts.isBinaryExpression(e) || e.operatorToken.kind === ts.SyntaxKind.SlashToken) return e.getText();
+  const remedy = methodOf(e.operatorToken.getText(), !ts.isNumericLiteral(unwrap(e.left)));
+  if (!remedy) return e.getText();
+  const [receiver, argument] = remedy.swapped ? [e.right, e.left] : [e.left, e.right];
+  return `${methodText(receiver)}.${remedy.method}(${methodText(argument)})`;
+}
+
+/** Functions of JavaScript's `Math` that have another name for values of the program. */
+const MATHS: Readonly<Record<string, string>> = {
+  max: "tl.maximum",
+  min: "tl.minimum",
+  pow: "libdevice.pow",
+  round: "libdevice.rint",
+  trunc: "libdevice.trunc",
+};
+const OF_TL = /^(?:abs|exp|log|log2|sqrt|sin|cos|floor|ceil)$/;
+
+/** What is said of `Math.sqrt(x)` and its like. */
+export function ofTheProgram(node: ts.CallExpression, name: string): Said {
+  const instead = MATHS[name] ?? `${OF_TL.test(name) ? "tl" : "libdevice"}.${name}`;
+  const given = node.arguments.map((argument) => unwrap(argument).getText()).join(", ");
+  return hiddenCoercion.ofNumbers(`Math.${name}`, `${instead}(${given.length > 40 ? "…" : given})`);
+}

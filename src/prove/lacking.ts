@@ -66,7 +66,9 @@ function lacks(model: Model): readonly Lack[] {
       steps.lose();
       if (steps.spent) stand.contexts.forget();
       const wanted = open.question ? conditionsFor(open.question, model) : [];
-      return [{ property, of, wanted }];
+      // A divisor or a dividend is what it is by its parameters' signs; where an index ends takes more.
+      const isSign = property === "dividend";
+      return [{ property, of, wanted: isSign ? wanted.toSorted((a, b) => lengthOf(a) - lengthOf(b)) : wanted }];
     }),
   );
 }

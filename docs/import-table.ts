@@ -21,6 +21,7 @@ const HEAD = [
   "build",
   "clean under tsc",
   "without a mistake for check",
+  "all proved",
 ];
 
 function row(name: string, parts: readonly ImportPart[]): readonly string[] {
@@ -39,5 +40,6 @@ function row(name: string, parts: readonly ImportPart[]): readonly string[] {
     String(sum("builds")),
     String(sum("clean under tsc")),
     String(sum("check proves everything", "check leaves questions")),
+    String(sum("check proves everything")),
   ];
 }

@@ -1,7 +1,12 @@
-/** State that a loop advances by the same amount in every turn: `start + turn * amount`. */
+/**
+ * State that follows from the number of turns: what a loop advances by the same amount in every turn is
+ * `start + turn * amount`, and what does not depend on state is what the turn before made of it.
+ */
 import type { Variable } from "../ir/nodes.js";
 import {
+  atLeast,
   call,
+  choice,
   isTruth,
   number,
   product,
@@ -53,8 +58,7 @@ export function marked(
   const shape = environment.shape(type);
   const terms = tile(shape, (lane) => call(mark, ...lane));
   if (value.kind === "pointer") return { ...value, offsets: terms };
-  const isTruthTile = value.kind === "terms" && isTruth(value.at(value.shape.map(() => number(0))));
-  return isTruthTile ? NONE : terms;
+  return isInteger(value) ? terms : NONE;
 }
 
 /** What a turn adds to state, if it adds the same to it in every turn. */
@@ -87,3 +91,21 @@ export function advanced(value: Symbolic, by: TermTile, times: Term): Symbolic |
   if (value.kind === "pointer") return { ...value, offsets: move(value.offsets) };
   return value.kind === "terms" ? move(value) : undefined;
 }
+
+/** State that a turn gives a value which depends on no state: that of the last turn, or what it was before the first. */
+export function lagging(initial: Symbolic, next: Symbolic, turn: Term): ((turns: Term) => Symbolic) | undefined {
+  if (!isInteger(initial) || next.kind !== "terms") return undefined;
+  const shape = broadcastShape(initial.shape, next.shape);
+  const probe = at(
+    next,
+    shape.map((_, axis) => symbol(`probe ${axis}`)),
+  );
+  if (isTruth(probe) || [...termsIn(probe)].some(isState)) return undefined;
+  const last = (lane: readonly Term[], turns: Term): Term =>
+    substitute(at(next, lane), new Map([[turn.name, sum(turns, number(-1))]]));
+  return (turns) => tile(shape, (lane) => choice(atLeast(turns, number(1)), last(lane, turns), at(initial, lane)));
+}
+
+/** Whether a value is a number or a tile of integers. */
+export const isInteger = (value: Symbolic): value is TermTile =>
+  value.kind === "terms" && !isTruth(value.at(value.shape.map(() => number(0))));

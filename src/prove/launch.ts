@@ -325,7 +325,7 @@ const rankOf = ({ kind, value }: Term): number => (kind === "number" ? Number(va
 /** Whether the facts say outright that a number is at least 1. */
 export function isPositive(term: Term, facts: readonly Term[]): boolean {
   if (term.kind === "number") return term.value >= 1n;
-  if (term.kind === "product") return term.parts.every((part) => isPositive(part, facts));
+  if (term.kind === "product" && term.parts.every((part) => isPositive(part, facts))) return true;
   return facts.some(
     ({ kind, parts }) => kind === "atMost" && parts[1] === term && parts[0]!.kind === "number" && parts[0]!.value >= 1n,
   );

@@ -43,8 +43,9 @@ import {
   TRUE,
 } from "../terms/term.js";
 import { Environment } from "./symbolic-environment.js";
-import { advanced, advanceOf, marked, stepSign } from "./advance.js";
+import { advanced, advanceOf, isInteger, lagging, marked, stepSign } from "./advance.js";
 import type { Step } from "./flow.js";
+import { type Invariant, invariantsOf, type Turned } from "./invariants.js";
 import { type Assigned, findMultiples, SymbolicLaunch } from "./launch.js";
 import { withNestedQuotients } from "./nested-quotients.js";
 import { applyOp } from "./operations.js";
@@ -96,8 +97,13 @@ function powersOf(launch: SymbolicLaunch, checked: readonly Precondition[]): rea
   });
 }
 
-/** A state variable that a loop advances by the same amount in every turn. */
-type Advance = ReadonlyMap<Variable, TermTile>;
+/** What is found out of the state that a loop changes. */
+interface LoopState {
+  /** The state after so many turns, where it follows from their number. */
+  readonly formulas: ReadonlyMap<Variable, (turns: Term) => Symbolic | undefined>;
+  /** What holds of other state in all turns. */
+  readonly invariants: ReadonlyMap<Variable, readonly Invariant[]>;
+}
 
 class Follower {
   readonly accesses: Access[] = [];
@@ -262,7 +268,7 @@ class Follower {
   }
 
   /** An unknown value of a variable, or of a result. */
-  #unknown(of: Value | Variable, name: string, scope: readonly Term[]): Symbolic {
+  #unknown(of: Value | Variable, name: string, scope: readonly Term[], holds: readonly Invariant[] = []): Symbolic {
     const { environment } = this;
     const { type } = of;
     const outer = environment.scope;
@@ -272,6 +278,7 @@ class Follower {
       "kind" in of ? of : stand,
       `${name} ${environment.nameOf(of)}`,
       "state of a loop",
+      holds,
     );
     environment.scope = outer;
     return value;
@@ -338,28 +345,28 @@ class Follower {
       environment.path = path;
       environment.scope = scope;
     };
-    const advances = this.#advances(variables, initial, turn, enter, run);
-    const after = (times: Term, name: string, seen: readonly Term[]) => (variable: Variable) => {
-      const by = advances.get(variable);
-      return (by && advanced(initial.get(variable)!, by, times)) ?? this.#unknown(variable, name, seen);
-    };
+    const { formulas, invariants } = this.#stateOf(variables, initial, turn, enter, run);
+    const open = (variable: Variable, name: string, seen: readonly Term[]): Symbolic =>
+      this.#unknown(variable, name, seen, invariants.get(variable));
+    const after = (times: Term, name: string, seen: readonly Term[]) => (variable: Variable) =>
+      formulas.get(variable)?.(times) ?? open(variable, name, seen);
     const wasEnded = this.#ended;
     const steps = this.#steps(() => enter(after(turn, "turn of", [...scope, turn]), run));
     this.flow.push({ kind: "loop", turn, variables, steps });
     this.#ended = wasEnded;
     environment.state = new Map(initial);
-    const left = turns ? after(turns, "after", scope) : (variable: Variable) => this.#unknown(variable, "after", scope);
+    const left = turns ? after(turns, "after", scope) : (variable: Variable) => open(variable, "after", scope);
     for (const variable of variables) environment.state.set(variable, left(variable));
   }
 
-  /** Follows the body once on trial, to see which state advances by an amount that no turn changes. */
-  #advances(
+  /** Follows the body once on trial, to see how its state changes. */
+  #stateOf(
     variables: readonly Variable[],
     initial: ReadonlyMap<Variable, Symbolic>,
     turn: Term,
     enter: (of: (variable: Variable) => Symbolic, follow: () => void) => void,
     run: () => void,
-  ): Advance {
+  ): LoopState {
     const { environment } = this;
     const marks = new Map<Variable, string>();
     for (const variable of variables) {
@@ -367,22 +374,30 @@ class Follower {
       if (value.kind === "terms" || value.kind === "pointer")
         marks.set(variable, `state ${environment.nameOf(variable)}`);
     }
-    const advances = new Map<Variable, TermTile>();
-    if (marks.size === 0) return advances;
+    const formulas = new Map<Variable, (turns: Term) => Symbolic | undefined>();
+    const invariants = new Map<Variable, readonly Invariant[]>();
+    if (marks.size === 0) return { formulas, invariants };
     const wasEnded = this.#ended;
     environment.trial++;
     const start = (variable: Variable) => marked(environment, initial.get(variable)!, marks.get(variable), variable);
     this.#steps(() =>
       enter(start, () => {
         run();
+        const others = new Map<Variable, Turned>();
         for (const [variable, mark] of marks) {
-          const by = advanceOf(environment, environment.state.get(variable)!, variable, mark, turn);
-          if (by) advances.set(variable, by);
+          const [from, next] = [initial.get(variable)!, environment.state.get(variable)!];
+          const by = advanceOf(environment, next, variable, mark, turn);
+          const formula = by ? (turns: Term) => advanced(from, by, turns) : lagging(from, next, turn);
+          if (formula) formulas.set(variable, formula);
+          else if (isInteger(from) && isInteger(next)) others.set(variable, { mark, initial: from, next });
         }
+        if (others.size === 0) return;
+        const found = invariantsOf(environment, [...others.values()], environment.path);
+        for (const [variable, { mark }] of others) invariants.set(variable, found.get(mark)!);
       }),
     );
     environment.trial--;
     this.#ended = wasEnded;
-    return advances;
+    return { formulas, invariants };
   }
 }

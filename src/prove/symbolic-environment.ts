@@ -27,6 +27,8 @@ export class Environment {
   /** Ranges of program ids and lanes, by symbol. */
   readonly ranges = new Map<string, Range>();
   readonly #facts = new Map<string, ValueFacts>();
+  /** What holds besides of state in all turns of its loop. A loop that is followed again may say more of it. */
+  readonly #invariants = new Map<string, ValueFacts>();
   /** What each unknown function stands for, in words. */
   readonly unknowns = new Map<string, string>();
   readonly #isNonNegative: (argument: Argument) => boolean;
@@ -102,7 +104,12 @@ export class Environment {
   }
 
   /** A value without a rule: a function of the programs, turns and lanes that it may depend on. */
-  unknown(value: Value, name: string, words = "a value that proofs do not follow"): Symbolic {
+  unknown(
+    value: Value,
+    name: string,
+    words = "a value that proofs do not follow",
+    holds: readonly ((value: Term) => Term)[] = [],
+  ): Symbolic {
     const { type } = value;
     if (type.kind === "constexpr") {
       if (type.of !== "int" && type.of !== "bool") return NONE;
@@ -113,6 +120,7 @@ export class Environment {
     const key = `${name}${this.calls}`;
     const { scope } = this;
     this.declare(key, type.dtype, this.#isNonNegative(value), words);
+    this.#invariants.set(key, (found) => holds.map((each) => each(found)));
     const isTruth = type.dtype === "int1";
     return tile(this.shape(type), (lane) => {
       const term = call(key, ...scope, ...lane);
@@ -150,6 +158,7 @@ export class Environment {
   factsOf: CallFacts = (name, given, value, inProgram) => [
     ...hostFacts(name, given, value),
     ...(this.#facts.get(name)?.(value, given, inProgram) ?? []),
+    ...(this.#invariants.get(name)?.(value, given, inProgram) ?? []),
   ];
 
   /** A pointer with other offsets. */

@@ -1,0 +1,93 @@
+/**
+ * State of a loop that no formula gives, but that keeps within bounds: it begins there, and a turn that begins there ends
+ * there. A binary search keeps `0 <= low <= N` that way.
+ */
+import { all, atLeast, atMost, below, number, symbol, symbolsIn, type Term } from "../terms/term.js";
+import { Budget } from "./budget.js";
+import { assume, proves } from "./interpret.js";
+import { Knowledge } from "./knowledge.js";
+import type { Environment } from "./symbolic-environment.js";
+import { at, type TermTile } from "./symbolic.js";
+
+/** State at the start of the first turn and at the end of any; `mark` is the function that it is at the start of any. */
+export interface Turned {
+  readonly mark: string;
+  readonly initial: TermTile;
+  readonly next: TermTile;
+}
+
+/** What holds of a value of the state. */
+export type Invariant = (value: Term) => Term;
+
+interface Candidate {
+  readonly of: Turned;
+  readonly holds: Invariant;
+}
+
+const STEPS = 3000;
+/** Sizes that state is compared with. */
+const SIZES = 3;
+
+/** What holds of each state in all turns; `path` leads to where a turn ends. */
+export function invariantsOf(
+  environment: Environment,
+  states: readonly Turned[],
+  path: readonly Term[],
+): ReadonlyMap<string, readonly Invariant[]> {
+  const budget = new Budget(STEPS);
+  const before = knowledgeAt(environment, budget, []);
+  let kept = states.flatMap((of) =>
+    boundsFor(environment, of).flatMap((holds): readonly Candidate[] =>
+      provesIn(before, of.initial, holds) ? [{ of, holds }] : [],
+    ),
+  );
+  for (let left = 0; left !== kept.length && kept.length > 0;) {
+    left = kept.length;
+    const known = knowledgeAt(environment, budget, kept);
+    for (const condition of path) assume(known, condition);
+    kept = kept.filter(({ of, holds }) => provesIn(known, of.next, holds));
+  }
+  return new Map(states.map((of) => [of.mark, kept.flatMap((each) => (each.of === of ? [each.holds] : []))] as const));
+}
+
+/** Whether something certainly holds of each lane of a tile. */
+function provesIn(known: Knowledge, tile: TermTile, holds: Invariant): boolean {
+  const lane = probesOf(tile);
+  const inside = known.child();
+  tile.shape.forEach((dim, axis) => assume(inside, all(atLeast(lane[axis]!, number(0)), below(lane[axis]!, dim))));
+  return proves(inside, holds(at(tile, lane)));
+}
+
+const probesOf = ({ shape }: TermTile): readonly Term[] => shape.map((_, axis) => symbol(`probe ${axis}`));
+
+/** Where programs run and turns are counted, with candidates as what holds of their state. */
+function knowledgeAt(environment: Environment, budget: Budget, assumed: readonly Candidate[]): Knowledge {
+  const { launch, scope, ranges } = environment;
+  const known = new Knowledge({
+    budget,
+    callFacts: (name, given, value, inProgram) => [
+      ...environment.factsOf(name, given, value, inProgram),
+      ...assumed.flatMap(({ of, holds }) => (of.mark === name ? [holds(value)] : [])),
+    ],
+  });
+  known.inProgram = true;
+  for (const fact of launch.facts) assume(known, fact);
+  for (const it of scope) {
+    const range = ranges.get(it.name);
+    assume(known, range ? all(atLeast(it, range.from), below(it, range.to)) : atLeast(it, number(0)));
+  }
+  return known;
+}
+
+/** What may hold of state: it is not negative, and below a size that it is computed with, or as large at most. */
+function boundsFor({ launch }: Environment, { initial, next }: Turned): readonly Invariant[] {
+  const named = symbolsIn(...[initial, next].map((tile) => at(tile, probesOf(tile))));
+  const sizes = [...named].filter((name) => launch.chosen.has(name)).slice(0, SIZES);
+  return [
+    (value) => atLeast(value, number(0)),
+    ...sizes.flatMap((name): readonly Invariant[] => [
+      (value) => below(value, symbol(name)),
+      (value) => atMost(value, symbol(name)),
+    ]),
+  ];
+}

@@ -88,7 +88,7 @@ describe("state that keeps within bounds", () => {
     const body =
       (most: (left: any, step: any) => any) =>
       ({ x, y, N, BLOCK }: any) => {
-        const left = tl.mut(N);
+        const left: any = tl.mut(N);
         const sum = tl.mut(tl.zeros([BLOCK], tl.float32));
         for (const turn of tl.range(0, 8)) {
           sum.value = sum.value.add(tl.load(x.at(left.value.mod(7).add(tl.arange(0, BLOCK)))));

@@ -95,6 +95,7 @@ function callOf(op: Op, dtype: DTypeName, shape: readonly number[], more: Readon
       const made = op.evaluate!(Object.fromEntries([...tiles, ...rest, ...literals]), {
         ...context,
         report: () => (reported = true),
+        undefine: () => (reported = true),
       } as never);
       return reported ? undefined : ((Array.isArray(made) ? made[0] : made) as TileArray);
     },

@@ -6,7 +6,9 @@ import type { Range } from "./launch.js";
 import {
   difference,
   greatest,
+  isNumber,
   least,
+  not,
   number,
   product,
   quotient,
@@ -101,11 +103,24 @@ function extreme(term: Term, way: 1 | -1, left: ReadonlySet<string>, ranges: Ran
       return both(of(x!), of(y!), least);
     case "greatest":
       return both(of(x!), of(y!), greatest);
-    case "choice":
-      return both(of(y!), of(z!), way > 0 ? greatest : least);
+    case "choice": {
+      const known = way > 0 ? [within(y!, x!, left), within(z!, not(x!), left)] : [];
+      const [one, other] = [known[0] ?? of(y!), known[1] ?? of(z!)];
+      // A number beside a size is what a lane outside of it gets.
+      if (one && other && isNumber(one) !== isNumber(other)) return isNumber(one) ? other : one;
+      return both(one, other, way > 0 ? greatest : least);
+    }
     default:
       return undefined;
   }
+}
+
+/** How far a term goes where a condition says it: at most `b` of `a <= b`. */
+function within(term: Term, condition: Term, left: ReadonlySet<string>): Term | undefined {
+  if (condition.kind !== "atMost") return undefined;
+  const [a, b] = condition.parts;
+  const most = sum(b!, minus(term, a!));
+  return [...symbolsIn(most)].some((name) => left.has(name)) ? undefined : most;
 }
 
 /** A sum of products without brackets in which what cancels is left out. */

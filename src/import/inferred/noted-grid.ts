@@ -51,17 +51,20 @@ const times = (x: HostTree, y: HostTree): HostTree => ({ op: "mul", of: [x, y] }
 const pairs = (factors: readonly HostTree[]): readonly HostTree[] =>
   factors.flatMap((x, i) => factors.slice(i + 1).map((y) => times(x, y)));
 
-/** The sizes that the number of a program decides about, in blocks where the index has lanes. */
+/**
+ * The sizes that the number of a program decides about, in blocks where the index has lanes: first those that the kernel
+ * is given, which masks compare with.
+ */
 function factorsOf(axis: number, tensors: readonly LiftedTensor[]): readonly HostTree[] {
   const found = new Map<string, HostTree>();
-  for (const { axes } of tensors)
-    for (const { size, indices } of axes)
-      for (const { programs, blocks } of indices) {
-        if (!programs.includes(axis)) continue;
-        const whole = leaf(size);
-        const trees = blocks.map((block): HostTree => ({ op: "cdiv", of: [whole, leaf(block)] }));
-        for (const tree of blocks.length > 0 ? trees : [whole]) found.set(JSON.stringify(tree), tree);
-      }
+  const axes = tensors.flatMap((tensor) => tensor.axes);
+  for (const { size, indices } of axes.toSorted((a, b) => Number(a.isNew) - Number(b.isNew)))
+    for (const { programs, blocks } of indices) {
+      if (!programs.includes(axis)) continue;
+      const whole = leaf(size);
+      const trees = blocks.map((block): HostTree => ({ op: "cdiv", of: [whole, leaf(block)] }));
+      for (const tree of blocks.length > 0 ? trees : [whole]) found.set(JSON.stringify(tree), tree);
+    }
   return [...found.values()];
 }
 

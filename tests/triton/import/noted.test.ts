@@ -44,7 +44,8 @@ const verdicts = ({ built }: ImportedKernel): readonly string[] => [
 it.each([
   ["rows", "grid: ({ M }) => [M],", "requires: ({ BLOCK, count }) => [BLOCK.ge(count)],"],
   ["blocks", "grid: ({ M, BLOCK }) => [tl.cdiv(M, BLOCK)],", "requires: ({ M, BLOCK }) => [M.mod(BLOCK).eq(0)],"],
-  ["per_head", "grid: ({ M, heads }) => [M.mul(heads)],", "requires: ({ N, D }) => [N.ge(D), D.ge(N)],"],
+  ["per_head", "grid: ({ heads, M }) => [heads.mul(M)],", "requires: ({ N, D }) => [N.ge(D), D.ge(N)],"],
+  ["clamped", "grid: ({ count, BLOCK }) => [tl.cdiv(count, BLOCK)],", "requires: ({ M, count }) => [M.ge(count)],"],
   ["backwards", "grid: () => [1],", "M.ge(STEPS)"],
 ])("should write the grid of %s by sizes, and what its accesses need", async (name, grid, requires) => {
   const made = await imported(name);

@@ -37,6 +37,13 @@ def backwards(x_ptr, y_ptr, stride, STEPS: tl.constexpr, D: tl.constexpr):
 
 
 @triton.jit
+def clamped(x_ptr, y_ptr, count, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = tl.where(at < count, at, 0)
+    tl.store(y_ptr + at, tl.load(x_ptr + inside), mask=at < count)
+
+
+@triton.jit
 def first_row(x_ptr, y_ptr, stride, count, BLOCK: tl.constexpr):
     cols = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     x = tl.load(x_ptr + 1 * stride + cols, mask=cols < count)
@@ -59,6 +66,7 @@ def launch(number):
     programs = q[:, :, 0].numel()
     per_head[(programs,)](q, torch.empty_like(q), q.stride(0), q.stride(1), number, D=16)
     backwards[(1,)](x, y, x.stride(0), STEPS=number, D=64)
+    clamped[(len(range(0, number, 16)),)](torch.rand(number), torch.empty(number), number, BLOCK=16)
     first_row[(2,)](x, y, x.stride(0), 100, BLOCK=64)
     # Most of the squares lie outside.
     squares[(number,)](torch.rand(number), torch.empty(number))

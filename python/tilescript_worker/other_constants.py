@@ -66,7 +66,11 @@ def _compared(kernel: JITFunction) -> dict[str, list[Any]]:
         names = [side.id for side in sides if isinstance(side, ast.Name)]
         for name in names:
             known = found.setdefault(name, [])
-            known += [value for side in sides for value in _values(side, function) if value not in known]
+            values = [value for side in sides for value in _values(side, function)]
+            if any(isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for op in node.ops):
+                # Sizes are powers of two.
+                values = [greater for each in values if type(each) is int for greater in (1 << each.bit_length(), each)]
+            known += [value for value in values if value not in known]
     return found
 
 

@@ -1,21 +1,25 @@
 /** Code that needs a parameter that no call gives, or a pointer where calls give a number: Triton compiles it for none. */
 import type { FunctionScope } from "./function-scope.js";
-import { childrenOf, liveBefore } from "./liveness.js";
-import type { Expression, Statement } from "./tree.js";
+import { childrenOf, liveBefore, reads, writes } from "./liveness.js";
+import type { Choice, Expression, If, Statement } from "./tree.js";
+import { constantKind, isConstant } from "./value.js";
 
 /** Whether these statements, or an expression, do so wherever they run. */
 export function usesAbsent(nodes: readonly (Statement | Expression)[], scope: FunctionScope): boolean {
   const statements = nodes.filter((node): node is Statement => !("types" in node) || node.kind === "AugAssign");
   const read = liveBefore(statements, new Set());
+  const isRead = (name: string): boolean => statements.length === 0 || read.has(name);
   const isAbsent = (node: object): boolean =>
-    "id" in node &&
-    typeof node.id === "string" &&
-    scope.variable(node.id)?.value.kind === "none" &&
-    (statements.length === 0 || read.has(node.id));
+    "id" in node && typeof node.id === "string" && scope.variable(node.id)?.value.kind === "none" && isRead(node.id);
   const visit = (node: object): boolean => {
     if (!("kind" in node)) return childrenOf(node).some(visit);
-    // Branches have conditions of their own.
-    if (node.kind === "If" || node.kind === "IfExp") return false;
+    if ("id" in node && scope.lost.has(String(node.id)) && isRead(String(node.id))) return true;
+    // Branches have conditions of their own; where the program decides, Triton compiles both arms.
+    if (node.kind === "If" || node.kind === "IfExp") {
+      const { test, body, orelse } = node as If | Choice;
+      const arms = [body, orelse].map((arm) => [arm].flat().some(visit));
+      return visit(test) || (isConstantTest(test, scope) ? arms.every(Boolean) : arms.some(Boolean));
+    }
     const isComputed = node.kind === "BinOp" || node.kind === "AugAssign";
     if (isComputed && childrenOf(node).some(isAbsent)) return true;
     const [first] = node.kind === "Call" && "args" in node ? (node.args as readonly Expression[]) : [];
@@ -23,6 +27,15 @@ export function usesAbsent(nodes: readonly (Statement | Expression)[], scope: Fu
     return isLost || childrenOf(node).some(visit);
   };
   return nodes.some(visit);
+}
+
+/** Whether Triton knows all that a condition names. */
+function isConstantTest(test: Expression, scope: FunctionScope): boolean {
+  if (test.types.length > 0) return constantKind(test) !== undefined;
+  return [...reads(test)].every((name) => {
+    const value = scope.variable(name)?.value;
+    return value === undefined ? !writes(scope.tree.body).includes(name) : value.kind !== "traced" || isConstant(value);
+  });
 }
 
 /** What an address starts from. */

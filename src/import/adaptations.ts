@@ -137,6 +137,8 @@ const converted: Adaptation = ({ op, operands, options }, node, { kernel }) => {
   const [made] = node.types;
   if (made?.kind === "pointer") return traced(`${x.value.text}.toPointer(${kernel.dtype(elementOf(node)!)})`);
   if (x.value.kind === "number" || x.value.kind === "truth") return cast(x.value, dtype.value.text);
+  // A cast to the same dtype rounds nothing.
+  if (elementOf(x.from) !== undefined && elementOf(x.from) === elementOf(node)) delete options["fpDowncastRounding"];
   const named = Object.entries(options).flatMap(([name, value]) => (value ? [`${name}: ${value.value.text}`] : []));
   const last = named.length > 0 ? `, { ${named.join(", ")} }` : "";
   return op.spelling.form === "method"

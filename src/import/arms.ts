@@ -1,6 +1,7 @@
 /** The arms of a Python `if`, and what is known of their conditions. */
 import { usesAbsent } from "./absent.js";
 import type { Context } from "./context.js";
+import { writes } from "./liveness.js";
 import { both, negated } from "./operators.js";
 import { condition } from "./translate-expressions.js";
 import type { If, Statement } from "./tree.js";
@@ -55,7 +56,7 @@ function possible(arms: readonly Arm[], { scope }: Context): readonly Arm[] {
   const conditions = conditionsOf(arms);
   const left = arms.filter(({ body }, i) => {
     const isLost = conditions[i]!.kind === "traced" && usesAbsent(body, scope);
-    if (isLost) scope.emit(`tl.staticAssert(${negated(conditions[i]!).text}, "what it needs is not given");`);
+    if (isLost) scope.refute(conditions[i]!, writes(body));
     return !isLost;
   });
   const isClosed = arms.at(-1)?.asked === undefined && left.at(-1)?.asked !== undefined;

@@ -9,6 +9,10 @@ export interface KernelContext {
   readonly decides: boolean;
   /** Whether what follows a branch may be written for each arm. */
   readonly tails: boolean;
+  /** Branches whose arms were found to give values of different types, by their keys. */
+  readonly apart: ReadonlySet<string>;
+  /** Whether each arm has a comment with the key of its branch. */
+  readonly isMarked: boolean;
   /** An element type as the file writes it: `tl.float16`, or the name of a dtype variable. */
   dtype(element: string): string;
   /** The element type of what calls pass for a parameter of the kernel. */

@@ -5,7 +5,9 @@ import type { FunctionScope } from "./function-scope.js";
 import { callback, type HostNames } from "./host-text.js";
 import type { LiftedAxis, LiftedTensor } from "./lift/lifted-tensors.js";
 import { reads, writes } from "./liveness.js";
+import { givenFlags } from "./given-flags.js";
 import { hasNoneTest } from "./none-tests.js";
+import { both } from "./operators.js";
 import type { GivenArgument, KernelTree, ParameterTree } from "./tree.js";
 import { dtypeName, elementText, knownValue, NONE, NotImported, traced, type Value } from "./value.js";
 
@@ -64,6 +66,7 @@ export function declaredParams(declaring: Declaring): Declarations {
     tree.signatures.some((signature) => signature[name]?.kind === "constant"),
   );
   const compared = new Set(kernel.params.map(({ name }) => name).filter((name) => hasNoneTest(kernel.body, name)));
+  const flags = givenFlags(tree);
   const fixed: string[] = [];
   const optional = new Set<string>();
   const constants = new Map<string, Value>();
@@ -79,6 +82,8 @@ export function declaredParams(declaring: Declaring): Declarations {
       constants.set(param.name, known ?? NONE);
       return [];
     }
+    // It is what the kernel can ask for itself.
+    if (flags.has(param.name) && !declaring.isFixed(param.name, false)) return [];
     const isOptional = present.length < given.length || (first.kind === "pointer" && compared.has(param.name));
     if (strides.has(param.name) && !sizes.has(param.name)) return [];
     const described = sizes.has(param.name) ? SIZE : describe(param, first, present, isOptional, declaring);
@@ -98,15 +103,23 @@ export function declaredParams(declaring: Declaring): Declarations {
     const values = shared.has(param.name) ? [] : [...new Set(present.flatMap(valueText))];
     return [{ python: param.name, name, local, ...described, ...valued(described, values), others: values.slice(1) }];
   });
+  for (const [flag, pointers] of flags)
+    if (!fixed.includes(flag)) scope.bind(flag, allGiven(drafts.filter(({ python }) => pointers.includes(python))));
   const nameOf = (python: string): string =>
     drafts.find((draft) => draft.python === python)?.name ?? constants.get(python)?.text ?? python;
   for (const [python, { tensor, axis }] of strides)
     if (!sizes.has(python))
       scope.bind(python, traced(`${drafts.find((each) => each.python === tensor)!.local}.stride(${axis})`));
-  const made = new Set(
-    declaring.tensors.flatMap(({ axes }) => axes.flatMap(({ size, isNew }) => (isNew ? [size] : []))),
-  );
-  const names: HostNames = (python) => {
+  const made = madeSizes(declaring.tensors);
+  const names = namesOf(drafts, made, constants);
+  const params = drafts.map((draft) => completed(withShape(draft, declaring, nameOf, optional), declaring, names));
+  return { params, fixed, optional, names };
+}
+
+/** What the host knows a parameter by, if it is no tensor. */
+const namesOf =
+  (drafts: readonly Draft[], made: ReadonlySet<string>, constants: ReadonlyMap<string, Value>): HostNames =>
+  (python) => {
     const draft = drafts.find((each) => each.python === python);
     if (draft) return draft.kind === "pointer" || draft.kind === "tensor" ? undefined : { name: draft.name };
     if (made.has(python)) return { name: python };
@@ -114,8 +127,15 @@ export function declaredParams(declaring: Declaring): Declarations {
     if (value?.kind === "number") return { value: Number(value.value) };
     return value?.kind === "truth" ? { value: value.value } : undefined;
   };
-  const params = drafts.map((draft) => completed(withShape(draft, declaring, nameOf, optional), declaring, names));
-  return { params, fixed, optional, names };
+
+/** The sizes that only shapes of tensors have. */
+const madeSizes = (tensors: readonly LiftedTensor[]): ReadonlySet<string> =>
+  new Set(tensors.flatMap(({ axes }) => axes.flatMap(({ size, isNew }) => (isNew ? [size] : []))));
+
+/** Whether calls give all of these pointers. */
+function allGiven(pointers: readonly Draft[]): Value {
+  const { text } = pointers.map(({ local }) => traced(`${local}.given`, true)).reduce(both);
+  return { kind: "traced", text, isConstant: true, of: "bool" };
 }
 
 /** The shapes of tensors declare it. */

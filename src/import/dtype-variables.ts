@@ -1,5 +1,6 @@
 /** The dtype variables of a kernel file: what several calls of one kernel differ in. */
 import { authorName } from "./author-name.js";
+import { writes } from "./liveness.js";
 import type { Expression, KernelTree } from "./tree.js";
 import { dtypeName, elementOf, elementText, kindOf } from "./value.js";
 
@@ -38,11 +39,14 @@ export function dtypeVariables(tree: KernelTree): ReadonlyMap<string, DTypeVaria
   });
   const bound = bindersOf(tree).filter(([element]) => elements.includes(element));
   const free = found.filter(([element]) => !bound.some(([other]) => other === element));
+  const taken = new Set(functions.flatMap(({ params, body }) => [...params.map(({ name }) => name), ...writes(body)]));
+  const named = (i: number): string => {
+    const number = free.length === 1 ? "" : String(i + 1);
+    return ["T", "DT", "Element"].map((letter) => letter + number).find((name) => !taken.has(name)) ?? `Type${i + 1}`;
+  };
   return new Map<string, DTypeVariable>([
     ...bound,
-    ...free.map(
-      ([element, members], i) => [element, { name: free.length === 1 ? "T" : `T${i + 1}`, members }] as const,
-    ),
+    ...free.map(([element, members], i) => [element, { name: named(i), members }] as const),
   ]);
 }
 

@@ -1,7 +1,8 @@
 /** One function while its text is written: its variables, the blocks that are open, and its lines. */
 import { authorName } from "./author-name.js";
 import type { FunctionTree, Statement } from "./tree.js";
-import { NotImported, traced, type Value } from "./value.js";
+import { negated } from "./operators.js";
+import { NotImported, traced, truth, type Value } from "./value.js";
 
 /** What a Python variable is at a place of the text. State is read by `.value`. */
 export interface Variable {
@@ -16,6 +17,8 @@ const NO_NAMES: Names = new Set();
 
 export class FunctionScope {
   readonly lines: string[] = [];
+  /** The names that were read. */
+  readonly asked = new Set<string>();
   /** Loops that are open. */
   loops = 0;
   /** How many blocks are open where the statements of the function itself stand. */
@@ -24,6 +27,12 @@ export class FunctionScope {
   linked: Names = NO_NAMES;
   /** Names that the open block must give to what follows it. */
   given: Names = NO_NAMES;
+  /** Whether the open block has left the function. */
+  hasLeft = false;
+  /** Conditions that must not hold here, since what they lead to needs what no call gives. */
+  refuted: Names = NO_NAMES;
+  /** Names that only code under such conditions makes. */
+  lost: Names = NO_NAMES;
   #variables: Map<string, Variable> = new Map();
   readonly #taken: Set<string>[];
   #lastLine: number;
@@ -42,12 +51,14 @@ export class FunctionScope {
   }
 
   read(name: string): Value | undefined {
+    this.asked.add(name);
     const variable = this.#variables.get(name);
     return variable?.isState ? traced(`${variable.value.text}.value`) : variable?.value;
   }
 
   bind(name: string, value: Value, isState = false, under?: Value): void {
     this.#variables.set(name, { value, isState, ...(under && { under }) });
+    if (this.lost.has(name)) this.lost = new Set([...this.lost].filter((each) => each !== name));
   }
 
   /** Makes a variable what it was. */
@@ -79,6 +90,7 @@ export class FunctionScope {
   /** Writes a block of its own: its variables end with it. Gives what `body` gives. */
   block<T>(linked: Names, body: () => T): T {
     const [variables, before, given] = [this.#variables, this.linked, this.given];
+    const [refuted, lost, hasLeft] = [this.refuted, this.lost, this.hasLeft];
     this.given = NO_NAMES;
     this.#variables = new Map(variables);
     this.#taken.push(new Set());
@@ -90,6 +102,7 @@ export class FunctionScope {
       this.#taken.pop();
       this.linked = before;
       this.given = given;
+      [this.refuted, this.lost, this.hasLeft] = [refuted, lost, hasLeft];
     }
   }
 
@@ -105,6 +118,25 @@ export class FunctionScope {
       if (text !== "") this.emit(`// ${text}`);
     }
     this.#lastLine = statement.line + 1;
+  }
+
+  /** Says that a condition does not hold, for `names` are made under it that need what no call gives. */
+  refute(condition: Value, names: readonly string[]): void {
+    const holds = negated(condition).text;
+    this.emit(`tl.staticAssert(${holds}, "what it needs is not given");`);
+    this.refuted = new Set([...this.refuted, condition.text]);
+    this.lost = new Set([...this.lost, ...names.filter((name) => !this.#variables.has(name))]);
+  }
+
+  /** What the open block is under. */
+  assume(condition: Value): void {
+    if (condition.kind === "traced") this.refuted = new Set([...this.refuted, negated(condition).text]);
+  }
+
+  /** A condition, decided where that is known. */
+  decide(condition: Value): Value {
+    if (this.refuted.has(condition.text)) return truth(false);
+    return this.refuted.has(negated(condition).text) ? truth(true) : condition;
   }
 
   refuse(reason: string, at?: { readonly line: number }): never {

@@ -13,6 +13,7 @@ import type { LiftedTensor } from "./lift/lifted-tensors.js";
 import { reads } from "./liveness.js";
 import { statements } from "./translate-statements.js";
 import type { FunctionTree, KernelTree, Known, ParameterTree } from "./tree.js";
+import { withoutUnused } from "./unused-lines.js";
 import { dtypeName, elementText, knownValue, list, NONE, NotImported, traced, type Value } from "./value.js";
 
 /** What a person must look at, with the line of the Python file. */
@@ -45,6 +46,10 @@ export interface TextOptions {
   readonly reachedOnly?: boolean;
   /** What follows a branch is written for each arm where arms give a name another dtype or shape. */
   readonly tails?: boolean;
+  /** Branches that need that, by their keys, as a build found out. */
+  readonly apart?: ReadonlySet<string>;
+  /** Each arm has a comment with the key of its branch. */
+  readonly marked?: boolean;
   /** The types of helper functions' parameters, which only a build knows; `any` without them. */
   readonly helpers?: HelperTypes;
   /** Tensors in place of pointers, of which the tree has views. */
@@ -99,6 +104,14 @@ class KernelWriter implements KernelContext {
 
   get tails(): boolean {
     return this.#options.tails === true;
+  }
+
+  get apart(): ReadonlySet<string> {
+    return this.#options.apart ?? new Set();
+  }
+
+  get isMarked(): boolean {
+    return this.#options.marked === true;
   }
 
   elementOf(parameter: string): string | undefined {
@@ -157,7 +170,8 @@ class KernelWriter implements KernelContext {
     // A size that the body does not use is no argument of it.
     const used = kept.filter(({ text, local }) => text !== undefined || isNamed(local, scope));
     const left = new Set(params.filter((param) => !kept.includes(param)).map(({ python }) => python));
-    const asked = reads({ body: this.#kernel.body });
+    // What only code that is left out reads has no effect.
+    const asked = this.decides ? reads({ body: this.#kernel.body }) : scope.asked;
     const known: HostNames = (python) => (left.has(python) ? undefined : names(python));
     const imported = [...this.#imports].sort(byName).join(", ");
     const lines = [
@@ -177,7 +191,7 @@ class KernelWriter implements KernelContext {
       ...hostLines(kept, this.#tree, known, inferred),
       ...sameStrides(tensors ?? [], (python) => kept.find((param) => param.python === python)?.name ?? python),
       `}, ({ ${used.map(({ name: own, local }) => (own === local ? own : `${own}: ${local}`)).join(", ")} }) => {`,
-      ...scope.lines,
+      ...withoutUnused(scope.lines),
       `});`,
     ];
     return {
@@ -233,7 +247,7 @@ class KernelWriter implements KernelContext {
     this.#located(tree, () => statements(tree.body, new Set(), { scope, kernel: this }));
     const options = tree.noinline ? ", { noinline: true }" : "";
     this.#helpers.get(key)!.text =
-      `${docComment(tree.doc)}const ${name} = tl.fn((${formals})${result} => {\n${scope.lines.join("\n")}\n}${options});`;
+      `${docComment(tree.doc)}const ${name} = tl.fn((${formals})${result} => {\n${withoutUnused(scope.lines).join("\n")}\n}${options});`;
     this.#order.push(key);
     return { name, args: passed };
   }

@@ -6,7 +6,7 @@ import { adapted } from "./adaptations.js";
 import type { Context } from "./context.js";
 import { childrenOf } from "./liveness.js";
 import type { Call, Expression } from "./tree.js";
-import { traced, type Value } from "./value.js";
+import { constantKind, traced, truth, type Value } from "./value.js";
 
 /** An argument of a call: its value, and the expression that it comes from. */
 export interface Bound {
@@ -53,6 +53,13 @@ export function operation(name: string, bound: Readonly<Record<string, Bound>>, 
   const op = ops.get(ALIASES[name] ?? name);
   if (!op) return context.scope.refuse(`${name}, which TileScript has not`, node);
   const given = arranged(op, bound, node);
+  const flag = given.others["allow_tf32"];
+  if (flag?.value.kind === "traced" && constantKind(flag.from) === "bool") {
+    const [allowed, exact] = [true, false].map((value) =>
+      operation(name, { ...bound, allow_tf32: { value: truth(value) } }, node, context),
+    );
+    return traced(`tl.when(${flag.value.text}, () => ${allowed!.text}).otherwise(() => ${exact!.text})`);
+  }
   const changed = adapted(given, node, context);
   if (changed) return changed;
   const [other] = Object.entries(given.others).flatMap(([option, value]) => (value ? [option] : []));

@@ -64,6 +64,8 @@ export function binary(op: string, left: Side, right: Side, at: Expression, cont
   for (const side of [a, b])
     if (side.kind !== "traced" && side.kind !== "number" && side.kind !== "truth")
       throw new NotImported(`an operator on ${side.kind === "none" ? "None" : `a ${side.kind}`}`, at);
+  if (op === "Pow" && a.kind === "number" && a.value === 2 && constantKind(right.from) === "int")
+    return binary("LShift", { ...left, value: number(1, false) }, right, at, context);
   const method = METHODS[op];
   if (!method) throw new NotImported(`the operator ${op}, which TileScript has not for tiles`, at);
   if (isPointer(left) || isPointer(right)) return pointer(method, left, right, at);

@@ -1,19 +1,21 @@
 /** Python's `if` as `tl.when`: arms change state, or give the values that what follows uses. */
 import { type Arm, type Arms, armsOf, conditionsOf, opening } from "./arms.js";
 import type { Context } from "./context.js";
-import { childrenOf, defines, liveBefore, reads, writes } from "./liveness.js";
+import { childrenOf, defines, liveBefore, reads, targetNames, writes } from "./liveness.js";
 import { both, either, negated } from "./operators.js";
 import { makeState, statements } from "./translate-statements.js";
-import { followsInEachArm, writeTail } from "./translate-tails.js";
-import type { If, Statement } from "./tree.js";
-import { cast, list, NotImported, traced, truth, type Value } from "./value.js";
+import { condition } from "./translate-expressions.js";
+import { branchKey, followsInEachArm, isReadAsNone, writeTail } from "./translate-tails.js";
+import type { Expression, If, Statement } from "./tree.js";
+import { cast, isKnown, list, NotImported, traced, truth, type Value } from "./value.js";
 
 type Names = ReadonlySet<string>;
 
 /** Gives whether the function has returned on every way, so that `rest` is not written again. */
 export function branch(statement: If, rest: readonly Statement[], after: Names, context: Context): boolean {
   const { scope } = context;
-  const { arms, isKnown: isDecided } = armsOf(statement, context);
+  const { arms: all, isKnown: isDecided } = armsOf(statement, context);
+  const arms = isDecided ? withoutNone(all, rest, context) : all;
   const [first] = arms;
   if (!first) return false;
   const live = liveBefore(rest, after);
@@ -21,12 +23,37 @@ export function branch(statement: If, rest: readonly Statement[], after: Names, 
   if (!scope.isKernel && arms.some(({ body }) => returns(body))) return choose(arms, rest, after, context);
   const names = writes(arms.flatMap(({ body }) => body)).filter((name) => live.has(name));
   const own = names.filter((name) => !scope.linked.has(name));
-  if (isDecided && followsInEachArm(arms, own, rest, context)) {
+  if (isDecided && followsInEachArm(statement, arms, own, rest, context)) {
+    // What asks for the same flag again is another text in each arm.
+    if (asksAgain(statement, rest)) return copies(arms, rest, after, context);
     writeTail(arms, own, rest, after, context, (name) => result(name, statement, context).text);
     return true;
   }
   write(statement, { arms, isKnown: isDecided }, live, context);
   return false;
+}
+
+/** Arms without the names that they make None, where nothing that follows reads them as None. */
+function withoutNone(arms: readonly Arm[], rest: readonly Statement[], { scope }: Context): readonly Arm[] {
+  const isKept = (statement: Statement): boolean => {
+    if (statement.kind !== "Assign" || !isNone(statement.value)) return true;
+    const names = statement.targets.flatMap(targetNames);
+    return names.some((name) => scope.variable(name) || scope.given.has(name) || isReadAsNone(name, rest));
+  };
+  const left = arms.map((arm) => ({ ...arm, body: arm.body.filter(isKept) }));
+  const isElse = arms.length > 1 && arms.at(-1)!.asked === undefined;
+  return isElse && left.at(-1)!.body.length === 0 ? left.slice(0, -1) : left;
+}
+
+const isNone = (node: Expression): boolean => node.kind === "Constant" && node.of === "NoneType";
+
+/** `x = a if FLAG else None` as a branch: where the flag does not hold, there is no x. */
+export function choiceOrNone(target: Expression, value: Expression, context: Context): If | undefined {
+  if (value.kind !== "IfExp" || isNone(value.body) === isNone(value.orelse)) return undefined;
+  if (!isKnown(condition(value.test, context), value.test)) return undefined;
+  const { line, end, test } = value;
+  const of = (arm: Expression): Statement => ({ kind: "Assign", targets: [target], value: arm, line, end });
+  return { kind: "If", test, body: [of(value.body)], orelse: [of(value.orelse)], line, end };
 }
 
 const returns = (body: readonly Statement[]): boolean =>
@@ -55,10 +82,38 @@ function choose(arms: readonly Arm[], rest: readonly Statement[], after: Names, 
   return true;
 }
 
+const asksAgain = (statement: If, rest: readonly Statement[]): boolean => {
+  const flags = reads(statement.test);
+  const isAsked = (node: object): boolean =>
+    ("test" in node && [...reads(node.test as Expression)].some((name) => flags.has(name))) ||
+    childrenOf(node).some(isAsked);
+  return rest.some(isAsked);
+};
+
+/** Each arm with all that follows: state and tiles have the types of that arm. */
+function copies(arms: readonly Arm[], rest: readonly Statement[], after: Names, context: Context): boolean {
+  const { scope } = context;
+  const all = arms.at(-1)?.asked === undefined ? arms : [...arms, { asked: undefined, body: [] }];
+  const conditions = conditionsOf(all);
+  for (const [i, { asked, body }] of all.entries()) {
+    scope.emit(opening(i, asked, ""));
+    scope.block(scope.linked, () => {
+      const home = scope.home;
+      if (scope.depth === home + 1) scope.home = scope.depth;
+      scope.assume(conditions[i]!);
+      scope.hasLeft = false;
+      statements([...body, ...rest], after, context);
+      scope.home = home;
+    });
+  }
+  scope.emit("});");
+  return true;
+}
+
 function write(statement: If, { arms: open, isKnown: isDecided }: Arms, live: Names, context: Context): void {
   const { scope } = context;
   const used = writes(open.flatMap(({ body }) => body)).filter((name) => live.has(name));
-  const isNew = (name: string): boolean => !scope.variable(name);
+  const isNew = (name: string): boolean => !hasValue(name, context);
   // An arm may make a new name under a further condition only.
   const isMade = (name: string, body: readonly Statement[]): boolean =>
     isNew(name) ? defines(body, name) : writes(body).includes(name);
@@ -73,7 +128,7 @@ function write(statement: If, { arms: open, isKnown: isDecided }: Arms, live: Na
     if (!variable) return false;
     if (variable.isState) return scope.linked.has(name) || !inAll(name);
     // What exists under another condition has no value here that an arm may change.
-    if (isDecided && variable.under && !inAll(name)) return false;
+    if (isDecided && (variable.under || isNew(name)) && !inAll(name)) return false;
     return !inAll(name) && ["traced", "number", "truth"].includes(variable.value.kind);
   };
   const state = used.filter(isHeld);
@@ -94,6 +149,12 @@ function write(statement: If, { arms: open, isKnown: isDecided }: Arms, live: Na
   });
   if (rest.some(({ body }) => body.length > 0))
     writeArms(statement, rest, live, { state, given: given.filter((name) => !partial.includes(name)) }, context);
+}
+
+/** Whether a name has a value here under every condition: None is none, nor is a parameter that calls may leave out. */
+function hasValue(name: string, { scope, kernel }: Context): boolean {
+  const variable = scope.variable(name);
+  return variable !== undefined && variable.value.kind !== "none" && !kernel.optional.has(variable.value.text);
 }
 
 /** Writes each arm as a branch of its own, since later arms use what only some of them make. */
@@ -188,17 +249,21 @@ function writeArms(
   const isTotal = arms.at(-1)?.asked === undefined;
   makeState(state, context);
   const start = scope.lines.length;
+  const conditions = isKnown(arms[0]!.asked!, statement.test) ? conditionsOf(arms) : undefined;
   // A name may exist under a condition inside of an arm.
   let inner: readonly (Value | undefined)[] = [];
   for (const [i, { asked, body, holds }] of arms.entries()) {
     scope.emit(opening(i, asked, ""));
     if (holds) scope.emit(`tl.staticAssert(${holds.text});`);
+    if (context.kernel.isMarked) scope.emit(`// @${branchKey(statement, scope)}`);
     scope.block(new Set(state), () => {
+      scope.hasLeft = false;
+      if (conditions) scope.assume(conditions[i]!);
       scope.given = new Set(given);
       const from = scope.lines.length;
-      const hasReturned = statements(body, new Set([...live, ...given]), context);
+      statements(body, new Set([...live, ...given]), context);
       inner = given.map((name) => scope.variable(name)?.under);
-      if (given.length > 0 && !hasReturned)
+      if (given.length > 0 && !scope.hasLeft)
         scope.emit(`return ${inlined(results(given, statement, context), from, scope)};`);
     });
   }

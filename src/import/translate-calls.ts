@@ -4,7 +4,7 @@ import { condition, expression, isAboutDType } from "./translate-expressions.js"
 import { apply } from "./operators.js";
 import { type Bound, operation } from "./op-calls.js";
 import type { Call, Expression } from "./tree.js";
-import { cast, constantOf, kindOf, list, NOTHING, number, traced, truth, type Value } from "./value.js";
+import { cast, constantOf, dtypeValue, kindOf, list, NOTHING, number, traced, truth, type Value } from "./value.js";
 
 export function call(node: Call, context: Context): Value {
   const { scope } = context;
@@ -12,6 +12,10 @@ export function call(node: Call, context: Context): Value {
   const callee = node.callee ? undefined : expression(node.func, context);
   const name =
     node.callee?.what === "function" ? node.callee.name : callee?.kind === "function" ? callee.name : undefined;
+  if (node.callee?.what === "helper" || (name !== undefined && !isOfTriton(name))) {
+    const decided = decidedOf(node, context);
+    if (decided) return decided;
+  }
   if (node.callee?.what === "helper") return helper(node.callee.number, node, context);
   if (callee?.kind === "helper") return helper(callee.number, node, context);
   if (name === undefined) return scope.refuse("a call of what is no function of Triton", node);
@@ -21,6 +25,20 @@ export function call(node: Call, context: Context): Value {
   const bound: Record<string, Bound> = {};
   for (const [parameter, given] of Object.entries(node.bound)) bound[parameter] = argument(given, context);
   return operation(name, bound, node, context);
+}
+
+const isOfTriton = (name: string): boolean => name in python || /^(tl|libdevice)\./.test(name);
+
+/** What a call of constants alone gave, where it was one constant whenever Triton compiled it. */
+function decidedOf(node: Call, context: Context): Value | undefined {
+  const [type, ...others] = node.types;
+  const known = type?.kind === "dtype" && others.length === 0 ? dtypeValue(type.dtype) : constantOf(node);
+  if (!known || known.kind === "none") return undefined;
+  const given = [...node.args, ...node.keywords.map(({ value }) => value)];
+  const isKnownArgument = (each: Expression): boolean => kindOf(each) === "constant" || isAboutDType(each);
+  if (!given.every(isKnownArgument)) return undefined;
+  context.kernel.todo(`a call that is ${known.text} in the traced calls`, node.line);
+  return known;
 }
 
 function argument(given: Expression | readonly Expression[], context: Context): Bound {
@@ -63,7 +81,7 @@ const rounded: Own = (node, context) => {
 
 const power: Own = (node, context) => {
   const [x] = args(node, context);
-  return x?.kind === "number" ? number(2 ** Math.ceil(Math.log2(Number(x.value))), false) : undefined;
+  return x?.kind === "number" ? number(2 ** Math.ceil(Math.log2(Number(x.value))), false) : decidedOf(node, context);
 };
 
 /** Prints are left out: they show what the imported kernel need not. */

@@ -106,6 +106,9 @@ function isAbsent(value: Value, from: Expression, { kernel, scope }: Context): V
   if (value.kind === "none") return truth(true);
   const param = optionalParam(value, kernel.optional);
   if (param !== undefined) return traced(`${param}.given.not()`, true);
+  // It was made under a condition that Triton knows, and else is None.
+  const under = from.kind === "Name" ? scope.variable(from.id)?.under : undefined;
+  if (under) return negated(under);
   if (constantKind(from) === "NoneType") return scope.refuse("a value that is None in some calls only", from);
   return truth(false);
 }
@@ -119,7 +122,7 @@ function optionalParam({ text }: Value, optional: ReadonlySet<string>): string |
 /** As a condition: a truth value, or a handle of one. */
 export function condition(node: Expression, context: Context): Value {
   const decided = context.kernel.decides ? constantOf(node) : undefined;
-  return truthOf(decided ?? expression(node, context), node, context);
+  return context.scope.decide(truthOf(decided ?? expression(node, context), node, context));
 }
 
 function truthOf(value: Value, node: Expression, context: Context): Value {
@@ -175,7 +178,7 @@ function choice(node: Extract<Expression, { kind: "IfExp" }>, context: Context):
       [node.orelse, node.body, asked],
     ] as const)
       if (usesAbsent([arm], scope)) {
-        scope.emit(`tl.staticAssert(${holds.text}, "what it needs is not given");`);
+        scope.refute(negated(holds), []);
         return expression(other, context);
       }
   const [x, y] = [expression(node.body, context), expression(node.orelse, context)];

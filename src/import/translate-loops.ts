@@ -52,7 +52,8 @@ function work(statement: For | While, live: Names, context: Context): void {
 function carriedNames(statement: For | While, live: Names, context: Context): readonly string[] {
   const { scope } = context;
   // What only the loop defines ends with each turn, as in Triton.
-  const names = carried(statement, live).filter((name) => scope.variable(name));
+  // What is None so far is changed only in code that does not run.
+  const names = carried(statement, live).filter((name) => (scope.variable(name)?.value.kind ?? "none") !== "none");
   makeState(names, context);
   return writes(statement.body).filter((name) => names.includes(name));
 }

@@ -1,5 +1,5 @@
 /** Python's statements as TypeScript: `const` where a variable has one value, state where it lives through changes. */
-import { branch } from "./translate-branches.js";
+import { branch, choiceOrNone } from "./translate-branches.js";
 import type { Context } from "./context.js";
 import { condition, expression } from "./translate-expressions.js";
 import { isChanged, liveBefore } from "./liveness.js";
@@ -32,9 +32,13 @@ export function statements(body: readonly Statement[], after: Names, context: Co
 function write(statement: Statement, rest: readonly Statement[], after: Names, context: Context): boolean {
   const { scope } = context;
   switch (statement.kind) {
-    case "Assign":
+    case "Assign": {
+      const [only, ...others] = statement.targets;
+      const chosen = only && others.length === 0 ? choiceOrNone(only, statement.value, context) : undefined;
+      if (chosen) return branch(chosen, rest, after, context);
       for (const target of statement.targets) assign(target, statement.value, rest, after, context);
       return false;
+    }
     case "AnnAssign": {
       if (!statement.value || statement.target.kind !== "Name") return false;
       const isConstant = statement.annotation.kind === "Attribute" && statement.annotation.attr === "constexpr";
@@ -89,6 +93,7 @@ const calleeName = (node: Extract<Expression, { kind: "Call" }>): string =>
 
 function leave(value: Expression | null, context: Context): boolean {
   const { scope } = context;
+  scope.hasLeft = true;
   if (scope.isKernel) {
     if (scope.loops > 0) scope.refuse("a return inside of a loop");
     if (scope.depth > scope.home) scope.emit("tl.exit();");

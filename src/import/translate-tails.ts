@@ -6,11 +6,15 @@ import { type Arm, opening } from "./arms.js";
 import type { Context } from "./context.js";
 import { childrenOf, defines, liveBefore, writes } from "./liveness.js";
 import { statements } from "./translate-statements.js";
-import type { Described, Statement } from "./tree.js";
+import type { Described, If, Statement } from "./tree.js";
 import { traced } from "./value.js";
+
+/** A name for a branch of the Python. */
+export const branchKey = (statement: If, { tree }: Context["scope"]): string => `${tree.name}:${statement.line}`;
 
 /** Whether what follows must be written for each arm. */
 export function followsInEachArm(
+  statement: If,
   arms: readonly Arm[],
   names: readonly string[],
   rest: readonly Statement[],
@@ -19,7 +23,8 @@ export function followsInEachArm(
   if (!kernel.tails || (!scope.isKernel && hasReturn(rest))) return false;
   const written = writes([...arms.flatMap(({ body }) => body), ...rest]);
   const isGiven = written.some((name) => scope.given.has(name));
-  if (isGiven || !names.some((name) => typesOf(name, rest).size > 1)) return false;
+  const isApart = kernel.apart.has(branchKey(statement, scope)) || names.some((name) => typesOf(name, rest).size > 1);
+  if (isGiven || !isApart) return false;
   const isTotal = arms.at(-1)?.asked === undefined;
   return names.every((name) => scope.variable(name) || (isTotal && arms.every(({ body }) => defines(body, name))));
 }
@@ -45,14 +50,27 @@ function typesOf(name: string, body: readonly Statement[]): ReadonlySet<string> 
 
 /** Whether a name is only what a call may leave out: `tl.load(x, mask=mask)` takes None too. */
 function isOption(name: string, body: readonly object[]): boolean {
-  const isName = (node: unknown): boolean => typeof node === "object" && node !== null && "id" in node;
-  const isRead = (node: object): boolean => {
-    if ("id" in node && node.id === name) return true;
-    const isPassed = "arg" in node && (node.arg === "mask" || node.arg === "other") && "value" in node;
-    return !(isPassed && isName(node.value)) && childrenOf(node).some(isRead);
-  };
+  const isRead = (node: object): boolean =>
+    ("id" in node && node.id === name) || (!isOptionNamed(name, node) && childrenOf(node).some(isRead));
   return !body.some(isRead);
 }
+
+const isPassedAsOption = (name: string, body: readonly object[]): boolean =>
+  body.some((node) => isOptionNamed(name, node) || isPassedAsOption(name, childrenOf(node)));
+
+/** `mask=name` */
+const isOptionNamed = (name: string, node: object): boolean =>
+  "arg" in node &&
+  (node.arg === "mask" || node.arg === "other") &&
+  "value" in node &&
+  typeof node.value === "object" &&
+  node.value !== null &&
+  "id" in node.value &&
+  node.value.id === name;
+
+/** Whether statements read a name as None, or may leave it out. */
+export const isReadAsNone = (name: string, body: readonly Statement[]): boolean =>
+  typesOf(name, body).has("None") || isPassedAsOption(name, body);
 
 /** Writes the arms, and `rest` as a function of these names; `passed` gives a name's text in an arm. */
 export function writeTail(

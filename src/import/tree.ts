@@ -75,6 +75,13 @@ export type View = Typed & {
   readonly indices: readonly { readonly index: Expression; readonly isClaimed: boolean }[];
 };
 
+export type Choice = Typed & {
+  readonly kind: "IfExp";
+  readonly test: Expression;
+  readonly body: Expression;
+  readonly orelse: Expression;
+};
+
 export type Expression =
   | Name
   | View
@@ -87,12 +94,7 @@ export type Expression =
   | (Typed & { readonly kind: "Constant"; readonly of: string; readonly value: WireConstant })
   | (Typed & { readonly kind: "BoolOp"; readonly op: "And" | "Or"; readonly values: readonly Expression[] })
   | (Typed & { readonly kind: "UnaryOp"; readonly op: string; readonly operand: Expression })
-  | (Typed & {
-      readonly kind: "IfExp";
-      readonly test: Expression;
-      readonly body: Expression;
-      readonly orelse: Expression;
-    })
+  | Choice
   | (Typed & {
       readonly kind: "Slice";
       readonly lower: Expression | null;

@@ -15,7 +15,7 @@ import {
 } from "../made-nodes.js";
 import { withArguments } from "../rewrite-tree.js";
 import type { Call, Described, Expression, Statement } from "../tree.js";
-import { elementOf, NotImported } from "../value.js";
+import { constantOf as metConstant, elementOf, NotImported } from "../value.js";
 
 /** A block pointer, each part as the expression that has it. */
 export interface Block {
@@ -146,9 +146,15 @@ function checkedAxes({ bound, line }: Call, rank: number): readonly number[] {
         : undefined;
   // There is one axis alone to check.
   if (rank === 1 && items?.length === 1) return [0];
-  const axes = items?.map((item) => (item.kind === "Constant" ? Number(item.value) : NaN));
+  const axes = items?.map((item) => {
+    const known = metConstant(item);
+    return known?.kind === "number" ? Number(known.value) : item.kind === "Constant" ? Number(item.value) : NaN;
+  });
   if (!axes?.every((axis) => Number.isInteger(axis)))
-    throw new NotImported("boundary_check that is no list of numbers in the text; write the axes as numbers", { line });
+    throw new NotImported(
+      "boundary_check that is no list of numbers, the same in all calls; write the axes as numbers",
+      { line },
+    );
   return [...new Set(axes)].map((axis) => (axis < 0 ? axis + rank : axis)).sort((a, b) => a - b);
 }
 

@@ -58,13 +58,13 @@ async function inTheFirstWay(read: Read, tools: ImportTools): Promise<ImportedKe
   const options: TextOptions = specialise ? { specialise, decides: specialise.size === 0 } : {};
   const calls = alike(read.calls, specialise);
   let imported: ImportedKernel | undefined;
-  const tried = new Set<string>();
+  const tried = new Map<string, ImportedKernel>();
   for (const [served, way] of waysOf(calls, read, options)) {
-    const next = await attempt(only(read, served, way), tools, way, tried);
-    imported = next === "tried" ? imported : { ...next, ...share(served, read) };
-    if (!imported || !isEqual(imported)) continue;
+    const [next, found] = await attemptApart(only(read, served, way), tools, way, tried);
+    imported = { ...next, ...share(served, read) };
+    if (!isEqual(imported)) continue;
     return tools.lift || hasBlockPointers(read)
-      ? { ...(await withViews(imported, only(read, served, way), tools, way)), ...share(served, read) }
+      ? { ...(await withViews(imported, only(read, served, way), tools, found)), ...share(served, read) }
       : imported;
   }
   return imported!;
@@ -80,16 +80,16 @@ async function withViews(
   const tree = treeOf(read);
   const { tensors, accesses } = lifted(tree);
   const refused = new Map<string, string>();
-  const attemptWith = (params: readonly string[], masks: readonly string[]): Promise<ImportedKernel | "tried"> =>
-    attempt(read, tools, way, new Set(), lifted(tree, new Set(params), new Set(masks)));
+  const attemptWith = (params: readonly string[], masks: readonly string[]): Promise<ImportedKernel> =>
+    attempt(read, tools, way, new Map(), lifted(tree, new Set(params), new Set(masks)));
   const wanted = tensors.map(({ param }) => param);
   let best = plain;
   let kept: readonly string[] = [];
   let masked: readonly string[] = [];
   const keep = async (params: readonly string[], masks: readonly string[]): Promise<void> => {
     const next = await attemptWith([...kept, ...params], [...masked, ...masks]);
-    if (next !== "tried" && isEqual(next)) [best, kept, masked] = [next, [...kept, ...params], [...masked, ...masks]];
-    else if (masks.length === 0) for (const param of params) refused.set(param, next === "tried" ? "" : whyNot(next));
+    if (isEqual(next)) [best, kept, masked] = [next, [...kept, ...params], [...masked, ...masks]];
+    else if (masks.length === 0) for (const param of params) refused.set(param, whyNot(next));
   };
   if (wanted.length > 1) await keep(wanted, []);
   for (const param of wanted) {
@@ -104,8 +104,8 @@ async function withViews(
       masked,
       write: (lift, inferred) => written(lift, inferred, way, tools),
       compared: async (lift, inferred) => {
-        const next = await attempt(read, tools, inferred ? { ...way, inferred } : way, new Set(), lift);
-        return next !== "tried" && isEqual(next) ? next : undefined;
+        const next = await attempt(read, tools, inferred ? { ...way, inferred } : way, new Map(), lift);
+        return isEqual(next) ? next : undefined;
       },
     });
     if (found.kernel) [best, kept] = [found.kernel, found.kept];
@@ -164,6 +164,8 @@ function waysOf(
     ),
     [first, { ...fixed, tails: true }],
     [first, fixed],
+    // Pointers that single calls leave out may be what a flag asks for that has another meaning.
+    [calls.slice(0, 1), { ...fixed, tails: true }],
   ];
 }
 
@@ -209,14 +211,14 @@ export const isEqual = ({ status }: Pick<ImportedKernel, "status">): boolean =>
 
 type Read = Exclude<ReadKernel, { readonly refused: string }>;
 
-/** Writes, builds and compares a kernel; a text that was `tried` before for all of these calls is not tried again. */
+/** Writes, builds and compares a kernel; a text that was `tried` before for as many calls is not tried again. */
 async function attempt(
   read: Read,
   tools: ImportTools,
   options: TextOptions,
-  tried: Set<string>,
+  tried: Map<string, ImportedKernel>,
   lift?: Lifted,
-): Promise<ImportedKernel | "tried"> {
+): Promise<ImportedKernel> {
   const { name: kernel, line, calls } = read;
   const tensors = lift?.tensors ?? [];
   let tree: KernelTree;
@@ -228,14 +230,27 @@ async function attempt(
     if (!(error instanceof NotImported)) throw error;
     return { kernel, status: "not imported", reason: error.message, line: error.line ?? line };
   }
-  const { todos, parameters, fixed } = written;
   const key = `${calls.length} ${written.text}`;
-  if (tried.has(key)) return "tried";
-  tried.add(key);
+  const known = tried.get(key) ?? (await judged(read, tools, { ...options, tensors }, tree, written));
+  tried.set(key, known);
+  return known;
+}
+
+/** What is written, built and compared. */
+async function judged(
+  read: Read,
+  tools: ImportTools,
+  options: TextOptions,
+  tree: KernelTree,
+  written: KernelText,
+): Promise<ImportedKernel> {
+  const { name: kernel, line } = read;
+  const { tensors = [] } = options;
+  const { todos, parameters, fixed } = written;
   const plain = await build(written.text, written.name, tools);
   if (typeof plain === "string")
     return { kernel, text: written.text, todos, status: "not imported", reason: plain, line };
-  const { text, built } = await withTypes({ text: written.text, built: plain }, tree, { ...options, tensors }, tools);
+  const { text, built } = await withTypes({ text: written.text, built: plain }, tree, options, tools);
   const made = { kernel, text, todos, built };
   const match = await compare(read, built, { parameters, tensors }, tools);
   switch (match.kind) {
@@ -251,6 +266,38 @@ async function attempt(
     }
     default:
       return match satisfies never;
+  }
+}
+
+/** The same, and the way that it was written in: with what follows a branch written for each arm where the build says that arms give other shapes. */
+async function attemptApart(
+  read: Read,
+  tools: ImportTools,
+  options: TextOptions,
+  tried: Map<string, ImportedKernel>,
+): Promise<readonly [ImportedKernel, TextOptions]> {
+  let next = await attempt(read, tools, options, tried);
+  let way = options;
+  while (way.tails && next.status === "not imported" && /: when: one arm returns /.test(next.reason)) {
+    const branch = await branchOf(way, read, tools);
+    if (branch === undefined || way.apart?.has(branch)) break;
+    way = { ...way, apart: new Set([...(way.apart ?? []), branch]) };
+    next = await attempt(read, tools, way, tried);
+  }
+  return [next, way];
+}
+
+/** The branch at which the build stops. */
+async function branchOf(options: TextOptions, read: Read, tools: ImportTools): Promise<string | undefined> {
+  const { text, name } = await kernelText(treeOf(read), { ...options, marked: true });
+  const file = await tools.scratch.write(name, text);
+  try {
+    await (await importKernels([file], [file], tools.language))[0]!.compile();
+    return undefined;
+  } catch (error) {
+    if (!isBuildError(error)) return undefined;
+    const at = error.diagnostics.find(({ severity }) => severity === "error")?.at?.line;
+    return at === undefined ? undefined : /^\s*\/\/ @(.*)$/.exec(text.split("\n")[at] ?? "")?.[1];
   }
 }
 

@@ -395,3 +395,151 @@ def random_numbers(x, y, seeds, n, BLOCK: tl.constexpr):
     at = tl.arange(0, BLOCK)
     kept = tl.rand(tl.load(seeds), at) > 0.5
     tl.store(y + at, tl.where(kept, tl.load(x + at), tl.randn(n, at)))
+
+
+# x:*fp32,y:*fp32,start=None,n:i32,HAS_START=False,TURNED=True,BLOCK=16
+@triton.jit
+def what_only_left_out_code_makes(
+    x, y, start, n, HAS_START: tl.constexpr, TURNED: tl.constexpr, BLOCK: tl.constexpr
+):
+    at = tl.arange(0, BLOCK)
+    inside = at < n
+    a = tl.load(x + at)
+    if HAS_START:
+        if TURNED:
+            p = start + at * n
+        else:
+            p = start + at
+        first = tl.load(p, mask=inside)
+    for i in range(n):
+        if HAS_START:
+            start += BLOCK
+            a += first * i
+        if not HAS_START:
+            a += i
+        else:
+            a = tl.where(first == a, a, 0.0)
+    tl.store(y + at, a)
+
+
+# x:*fp32,y:*fp32,n:i32,FLAG=True,OTHER=False,BLOCK=16
+@triton.jit
+def a_tile_or_none(x, y, n, FLAG: tl.constexpr, OTHER: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    a = tl.load(x + at)
+    b = tl.load(x + n + at) if FLAG else None
+    c = None if FLAG else a * 2
+    if OTHER:
+        d = a + 1
+    else:
+        d = None
+    if FLAG:
+        a += b
+    else:
+        a += c
+    if OTHER:
+        a *= d
+    if b is not None:
+        a -= 1
+    tl.store(y + at, a)
+
+
+# x:*fp32,y:*fp32,n:i32,TURNED=False,M=16,N=16
+@triton.jit
+def shapes_of_a_flag(x, y, n, TURNED: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
+    rows, cols = tl.arange(0, M), tl.arange(0, N)
+    if TURNED:
+        at = cols[:, None] * M + rows[None, :]
+        total = tl.zeros([N, M], dtype=tl.float32)
+    else:
+        at = rows[:, None] * N + cols[None, :]
+        total = tl.zeros([M, N], dtype=tl.float32)
+    for i in range(n):
+        if TURNED:
+            total += tl.load(x + at) + rows[None, :]
+        else:
+            total += tl.load(x + at) + rows[:, None]
+    tl.store(y + at, total)
+
+
+# x:*fp32,y:*fp32,n:i32,SCALED=True,BY_LANE=False,BLOCK=16
+@triton.jit
+def shapes_inside_of_an_arm(x, y, n, SCALED: tl.constexpr, BY_LANE: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    a = tl.load(x + at)
+    if SCALED:
+        b = tl.load(x + BLOCK + at)
+        if BY_LANE:
+            scale = tl.load(x + n + at)
+        else:
+            scale = tl.load(x + n)
+        a += b * scale
+    if SCALED:
+        a -= b
+    tl.store(y + at, a)
+
+
+# x:*fp16,y:*fp16,T:i32,BLOCK=16
+@triton.jit
+def a_name_of_a_dtype_variable(x, y, T, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    a = tl.load(x + at, mask=at < T, other=0.0).to(tl.float32) * T
+    tl.store(y + at, a.to(y.dtype.element_ty), mask=at < T)
+
+
+# x:*fp16,y:*fp16,n:i32,WIDTH=16,BLOCK=16
+@triton.jit
+def code_for_greater_sizes(x, y, n, WIDTH: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    a = tl.load(x + at).to(tl.float32)
+    if WIDTH > 16:
+        p = x + n + at
+        b = tl.load(p).to(tl.float32) * 2
+        tl.store(y + n + at, b.to(p.dtype.element_ty))
+    tl.store(y + at, a.to(y.dtype.element_ty))
+
+
+@triton.jit
+def greatest(dtype: tl.constexpr):
+    kind = dtype.value
+    if kind.is_floating():
+        value: tl.constexpr = float("inf")
+        return value
+    if kind.is_int_signed():
+        width: tl.constexpr = kind.int_bitwidth
+        value: tl.constexpr = 2 ** (width - 1) - 1
+        return value
+
+
+@tl.constexpr
+def wide(dtype):
+    return tl.float32 if dtype.is_floating() else tl.int64
+
+
+# x:*fp16,y:*fp16,n:i32,WIDTH=12,BITS=3,BLOCK=16
+@triton.jit
+def calls_of_constants(x, y, n, WIDTH: tl.constexpr, BITS: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.arange(0, triton.next_power_of_2(WIDTH))
+    bins: tl.constexpr = 2**BITS
+    LARGE: tl.constexpr = greatest(x.type.element_ty)
+    a = tl.load(x + at, mask=at < WIDTH, other=LARGE).to(wide(x.dtype.element_ty))
+    tl.store(y + at, (a * bins).to(tl.float32, fp_downcast_rounding="rtne").to(y.dtype.element_ty))
+
+
+# x:*fp16,y:*fp32,ALLOW=False,M=16
+@triton.jit
+def a_product_of_a_flag(x, y, ALLOW: tl.constexpr, M: tl.constexpr):
+    at = tl.arange(0, M)[:, None] * M + tl.arange(0, M)[None, :]
+    a = tl.load(x + at)
+    tl.store(y + at, tl.dot(a, a, allow_tf32=ALLOW))
+
+
+# x:*fp32,y:*fp32,start=None,n:i32,HAS_START=False,BLOCK=16
+@triton.jit
+def left_out_code_that_the_program_decides(x, y, start, n, HAS_START: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    a = tl.load(x + at)
+    if HAS_START:
+        if tl.program_id(0) == n:
+            a += tl.load(start + at)
+    tl.store(y + at, a)

@@ -65,6 +65,10 @@ function bundle(): void {
     platform: "node",
     packages: "external",
     target: `node${/\d+/.exec(manifest.engines.node)?.[0]}`,
+    // Names stay, and lines stay short: a stack trace says which function, and where in it.
+    minifySyntax: true,
+    minifyWhitespace: true,
+    lineLimit: 120,
     logLevel: "warning",
   });
   rmSync(compiled, { recursive: true });

@@ -151,6 +151,9 @@ function combineOf(what: string, x: unknown, combine: unknown, at: Location | un
     const scalars = tiles.map((type) => scalarOf(type as Type & { kind: "tile" }));
     return Array.isArray(x) ? scalars : scalars[0];
   };
+  // Triton's own way: each tile's element by itself.
+  if (Array.isArray(x) && typeof combine === "function" && combine.length === 2 * x.length && x.length > 1)
+    fail(helperFunction.sides(what, x.length), at);
   return helperFor(what, combine, [side(), side()], at);
 }
 

@@ -48,6 +48,11 @@ export const portedLines: readonly First[] = [
   ),
   line("tl.float32(rm);", "", "float32: a dtype is not a function; write x.to(tl.float32)"),
   line("f.sort();", "", "sort: this tile has none; write tl.sort(x)"),
+  line(
+    "tl.associativeScan([rm, rm], 0, (a, b, c, d) => [a.add(c), b.add(d)]);",
+    "",
+    "associativeScan: the function takes two lists, one for each side; write ([a0, a1], [b0, b1]) => […]",
+  ),
   // State
   line(
     "tl.mut(0).value = rm;",

@@ -55,6 +55,11 @@ export const changedState = defineCode("changed-state", {
 export const helperFunction = defineCode("helper-function", {
   missing: () => "fn: needs a function; write tl.fn((x) => x.mul(2))",
   name: (name: unknown) => `fn: ${JSON.stringify(name)} cannot be a Python name; use letters, digits and _`,
+  /** `length` tiles are folded together. */
+  sides: (op: string, length: number) => {
+    const side = (letter: string) => Array.from({ length }, (_, i) => `${letter}${i}`).join(", ");
+    return `${op}: the function takes two lists, one for each side; write ([${side("a")}], [${side("b")}]) => […]`;
+  },
   scalars: (op: string) => `${op}: needs a function of scalars; write (a, b) => tl.maximum(a, b)`,
   order: (op: string) => `${op}: the function runs in an order of Triton's own; load and store outside it`,
 });

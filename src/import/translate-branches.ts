@@ -90,9 +90,14 @@ const asksAgain = (statement: If, rest: readonly Statement[]): boolean => {
   return rest.some(isAsked);
 };
 
+/** Flags in turn would double what follows each time. */
+const MOST_LINES = 1500;
+
 /** Each arm with all that follows: state and tiles have the types of that arm. */
 function copies(arms: readonly Arm[], rest: readonly Statement[], after: Names, context: Context): boolean {
   const { scope } = context;
+  if (scope.lines.length > MOST_LINES)
+    scope.refuse("flags that change shapes again and again, each with all that follows; fix one with --specialise");
   const all = arms.at(-1)?.asked === undefined ? arms : [...arms, { asked: undefined, body: [] }];
   const conditions = conditionsOf(all);
   for (const [i, { asked, body }] of all.entries()) {

@@ -104,7 +104,7 @@ export const faulty: readonly Faulty[] = [
     kernel: "linearGelu",
     at: { sizes: { M: 40, N: 40, K: 40 } },
     stored: [stored("y", "sums.mul(phi(sums))", "tl.arange(0, BLOCK_M).col.eq(0)")],
-    scale: [".mul(Math.SQRT1_2)", ""],
+    scale: ["0.45 * Math.SQRT1_2", "0.45"],
     swap: ["tl.where(s.lt(0), tail, tl.sub(1, tail))", "tl.where(s.lt(0), tl.sub(1, tail), tail)"],
   },
   {

@@ -64,94 +64,189 @@ def gelu_dropout_forward_kernel(
     mask = lanes < quarter
     mask_1 = (places < N) & mask
     v = tl.load(x_ptr + places, mask=mask_1, other=0.0).to(tl.float32)
-    z = tl.abs(v) * 0.7071067811865476
-    t = 1.0 / (z * 0.3275911 + 1.0)
+    scaled = tl.abs(v) * 0.3181980515339464
+    t = 1.0 / (scaled + 1.0)
     tail = (
         (
-            (((t * 1.061405429 + -1.453152027) * t + 1.421413741) * t + -0.284496736)
+            (
+                (
+                    (
+                        (
+                            (
+                                (
+                                    (
+                                        (t * -0.0206954738 + 0.0953435947) * t
+                                        + -0.150290612
+                                    )
+                                    * t
+                                    + 0.0711998847
+                                )
+                                * t
+                                + -0.011178641
+                            )
+                            * t
+                            + 0.0599751111
+                        )
+                        * t
+                        + 0.0876260824
+                    )
+                    * t
+                    + 0.114135819
+                )
+                * t
+                + 0.126941581
+            )
             * t
-            + 0.254829592
+            + 0.12694266
         )
         * t
-        * tl.exp2(z * z * -1.4426950408889634)
-        * 0.5
+        * tl.exp2(v * v * -0.7213475204444817)
     )
-    scaled = v * tl.where(v < 0.0, tail, 1.0 - tail) * value_1
+    scaled_1 = v * tl.where(v < 0.0, tail, 1.0 - tail) * value_1
     tl.store(
         y_ptr + places,
-        tl.where(randint4x >= value, scaled, 0.0).to(y_ptr.dtype.element_ty),
+        tl.where(randint4x >= value, scaled_1, 0.0).to(y_ptr.dtype.element_ty),
         mask=mask_1,
     )
     places_1 = lanes + quarter * 1
     mask_2 = (places_1 < N) & mask
     v_1 = tl.load(x_ptr + places_1, mask=mask_2, other=0.0).to(tl.float32)
-    z_1 = tl.abs(v_1) * 0.7071067811865476
-    t_1 = 1.0 / (z_1 * 0.3275911 + 1.0)
+    scaled_2 = tl.abs(v_1) * 0.3181980515339464
+    t_1 = 1.0 / (scaled_2 + 1.0)
     tail_1 = (
         (
             (
-                ((t_1 * 1.061405429 + -1.453152027) * t_1 + 1.421413741) * t_1
-                + -0.284496736
+                (
+                    (
+                        (
+                            (
+                                (
+                                    (
+                                        (t_1 * -0.0206954738 + 0.0953435947) * t_1
+                                        + -0.150290612
+                                    )
+                                    * t_1
+                                    + 0.0711998847
+                                )
+                                * t_1
+                                + -0.011178641
+                            )
+                            * t_1
+                            + 0.0599751111
+                        )
+                        * t_1
+                        + 0.0876260824
+                    )
+                    * t_1
+                    + 0.114135819
+                )
+                * t_1
+                + 0.126941581
             )
             * t_1
-            + 0.254829592
+            + 0.12694266
         )
         * t_1
-        * tl.exp2(z_1 * z_1 * -1.4426950408889634)
-        * 0.5
+        * tl.exp2(v_1 * v_1 * -0.7213475204444817)
     )
-    scaled_1 = v_1 * tl.where(v_1 < 0.0, tail_1, 1.0 - tail_1) * value_1
+    scaled_3 = v_1 * tl.where(v_1 < 0.0, tail_1, 1.0 - tail_1) * value_1
     tl.store(
         y_ptr + places_1,
-        tl.where(randint4x_1 >= value, scaled_1, 0.0).to(y_ptr.dtype.element_ty),
+        tl.where(randint4x_1 >= value, scaled_3, 0.0).to(y_ptr.dtype.element_ty),
         mask=mask_2,
     )
     places_2 = lanes + quarter * 2
     mask_3 = (places_2 < N) & mask
     v_2 = tl.load(x_ptr + places_2, mask=mask_3, other=0.0).to(tl.float32)
-    z_2 = tl.abs(v_2) * 0.7071067811865476
-    t_2 = 1.0 / (z_2 * 0.3275911 + 1.0)
+    scaled_4 = tl.abs(v_2) * 0.3181980515339464
+    t_2 = 1.0 / (scaled_4 + 1.0)
     tail_2 = (
         (
             (
-                ((t_2 * 1.061405429 + -1.453152027) * t_2 + 1.421413741) * t_2
-                + -0.284496736
+                (
+                    (
+                        (
+                            (
+                                (
+                                    (
+                                        (t_2 * -0.0206954738 + 0.0953435947) * t_2
+                                        + -0.150290612
+                                    )
+                                    * t_2
+                                    + 0.0711998847
+                                )
+                                * t_2
+                                + -0.011178641
+                            )
+                            * t_2
+                            + 0.0599751111
+                        )
+                        * t_2
+                        + 0.0876260824
+                    )
+                    * t_2
+                    + 0.114135819
+                )
+                * t_2
+                + 0.126941581
             )
             * t_2
-            + 0.254829592
+            + 0.12694266
         )
         * t_2
-        * tl.exp2(z_2 * z_2 * -1.4426950408889634)
-        * 0.5
+        * tl.exp2(v_2 * v_2 * -0.7213475204444817)
     )
-    scaled_2 = v_2 * tl.where(v_2 < 0.0, tail_2, 1.0 - tail_2) * value_1
+    scaled_5 = v_2 * tl.where(v_2 < 0.0, tail_2, 1.0 - tail_2) * value_1
     tl.store(
         y_ptr + places_2,
-        tl.where(randint4x_2 >= value, scaled_2, 0.0).to(y_ptr.dtype.element_ty),
+        tl.where(randint4x_2 >= value, scaled_5, 0.0).to(y_ptr.dtype.element_ty),
         mask=mask_3,
     )
     places_3 = lanes + quarter * 3
     mask_4 = (places_3 < N) & mask
     v_3 = tl.load(x_ptr + places_3, mask=mask_4, other=0.0).to(tl.float32)
-    z_3 = tl.abs(v_3) * 0.7071067811865476
-    t_3 = 1.0 / (z_3 * 0.3275911 + 1.0)
+    scaled_6 = tl.abs(v_3) * 0.3181980515339464
+    t_3 = 1.0 / (scaled_6 + 1.0)
     tail_3 = (
         (
             (
-                ((t_3 * 1.061405429 + -1.453152027) * t_3 + 1.421413741) * t_3
-                + -0.284496736
+                (
+                    (
+                        (
+                            (
+                                (
+                                    (
+                                        (t_3 * -0.0206954738 + 0.0953435947) * t_3
+                                        + -0.150290612
+                                    )
+                                    * t_3
+                                    + 0.0711998847
+                                )
+                                * t_3
+                                + -0.011178641
+                            )
+                            * t_3
+                            + 0.0599751111
+                        )
+                        * t_3
+                        + 0.0876260824
+                    )
+                    * t_3
+                    + 0.114135819
+                )
+                * t_3
+                + 0.126941581
             )
             * t_3
-            + 0.254829592
+            + 0.12694266
         )
         * t_3
-        * tl.exp2(z_3 * z_3 * -1.4426950408889634)
-        * 0.5
+        * tl.exp2(v_3 * v_3 * -0.7213475204444817)
     )
-    scaled_3 = v_3 * tl.where(v_3 < 0.0, tail_3, 1.0 - tail_3) * value_1
+    scaled_7 = v_3 * tl.where(v_3 < 0.0, tail_3, 1.0 - tail_3) * value_1
     tl.store(
         y_ptr + places_3,
-        tl.where(randint4x_3 >= value, scaled_3, 0.0).to(y_ptr.dtype.element_ty),
+        tl.where(randint4x_3 >= value, scaled_7, 0.0).to(y_ptr.dtype.element_ty),
         mask=mask_4,
     )
 
@@ -268,117 +363,212 @@ def gelu_dropout_gradient_kernel(
     v = tl.load(x_ptr + places, mask=mask_1, other=0.0).to(tl.float32)
     # The slope of x · Φ(x): Φ(x) + x · exp(-x² / 2) / √(2π).
     density = tl.exp(v * v * -0.5) * 0.3989422804014327
-    z = tl.abs(v) * 0.7071067811865476
-    t = 1.0 / (z * 0.3275911 + 1.0)
+    scaled = tl.abs(v) * 0.3181980515339464
+    t = 1.0 / (scaled + 1.0)
     tail = (
         (
-            (((t * 1.061405429 + -1.453152027) * t + 1.421413741) * t + -0.284496736)
+            (
+                (
+                    (
+                        (
+                            (
+                                (
+                                    (
+                                        (t * -0.0206954738 + 0.0953435947) * t
+                                        + -0.150290612
+                                    )
+                                    * t
+                                    + 0.0711998847
+                                )
+                                * t
+                                + -0.011178641
+                            )
+                            * t
+                            + 0.0599751111
+                        )
+                        * t
+                        + 0.0876260824
+                    )
+                    * t
+                    + 0.114135819
+                )
+                * t
+                + 0.126941581
+            )
             * t
-            + 0.254829592
+            + 0.12694266
         )
         * t
-        * tl.exp2(z * z * -1.4426950408889634)
-        * 0.5
+        * tl.exp2(v * v * -0.7213475204444817)
     )
     slope = tl.where(v < 0.0, tail, 1.0 - tail) + v * density
-    scaled = (
+    scaled_1 = (
         tl.load(dy_ptr + places, mask=mask_1, other=0.0).to(tl.float32)
         * slope
         * value_1
     )
     tl.store(
         dx_ptr + places,
-        tl.where(randint4x >= value, scaled, 0.0).to(dx_ptr.dtype.element_ty),
+        tl.where(randint4x >= value, scaled_1, 0.0).to(dx_ptr.dtype.element_ty),
         mask=mask_1,
     )
     places_1 = lanes + quarter * 1
     mask_2 = (places_1 < N) & mask
     v_1 = tl.load(x_ptr + places_1, mask=mask_2, other=0.0).to(tl.float32)
     density_1 = tl.exp(v_1 * v_1 * -0.5) * 0.3989422804014327
-    z_1 = tl.abs(v_1) * 0.7071067811865476
-    t_1 = 1.0 / (z_1 * 0.3275911 + 1.0)
+    scaled_2 = tl.abs(v_1) * 0.3181980515339464
+    t_1 = 1.0 / (scaled_2 + 1.0)
     tail_1 = (
         (
             (
-                ((t_1 * 1.061405429 + -1.453152027) * t_1 + 1.421413741) * t_1
-                + -0.284496736
+                (
+                    (
+                        (
+                            (
+                                (
+                                    (
+                                        (t_1 * -0.0206954738 + 0.0953435947) * t_1
+                                        + -0.150290612
+                                    )
+                                    * t_1
+                                    + 0.0711998847
+                                )
+                                * t_1
+                                + -0.011178641
+                            )
+                            * t_1
+                            + 0.0599751111
+                        )
+                        * t_1
+                        + 0.0876260824
+                    )
+                    * t_1
+                    + 0.114135819
+                )
+                * t_1
+                + 0.126941581
             )
             * t_1
-            + 0.254829592
+            + 0.12694266
         )
         * t_1
-        * tl.exp2(z_1 * z_1 * -1.4426950408889634)
-        * 0.5
+        * tl.exp2(v_1 * v_1 * -0.7213475204444817)
     )
     slope_1 = tl.where(v_1 < 0.0, tail_1, 1.0 - tail_1) + v_1 * density_1
-    scaled_1 = (
+    scaled_3 = (
         tl.load(dy_ptr + places_1, mask=mask_2, other=0.0).to(tl.float32)
         * slope_1
         * value_1
     )
     tl.store(
         dx_ptr + places_1,
-        tl.where(randint4x_1 >= value, scaled_1, 0.0).to(dx_ptr.dtype.element_ty),
+        tl.where(randint4x_1 >= value, scaled_3, 0.0).to(dx_ptr.dtype.element_ty),
         mask=mask_2,
     )
     places_2 = lanes + quarter * 2
     mask_3 = (places_2 < N) & mask
     v_2 = tl.load(x_ptr + places_2, mask=mask_3, other=0.0).to(tl.float32)
     density_2 = tl.exp(v_2 * v_2 * -0.5) * 0.3989422804014327
-    z_2 = tl.abs(v_2) * 0.7071067811865476
-    t_2 = 1.0 / (z_2 * 0.3275911 + 1.0)
+    scaled_4 = tl.abs(v_2) * 0.3181980515339464
+    t_2 = 1.0 / (scaled_4 + 1.0)
     tail_2 = (
         (
             (
-                ((t_2 * 1.061405429 + -1.453152027) * t_2 + 1.421413741) * t_2
-                + -0.284496736
+                (
+                    (
+                        (
+                            (
+                                (
+                                    (
+                                        (t_2 * -0.0206954738 + 0.0953435947) * t_2
+                                        + -0.150290612
+                                    )
+                                    * t_2
+                                    + 0.0711998847
+                                )
+                                * t_2
+                                + -0.011178641
+                            )
+                            * t_2
+                            + 0.0599751111
+                        )
+                        * t_2
+                        + 0.0876260824
+                    )
+                    * t_2
+                    + 0.114135819
+                )
+                * t_2
+                + 0.126941581
             )
             * t_2
-            + 0.254829592
+            + 0.12694266
         )
         * t_2
-        * tl.exp2(z_2 * z_2 * -1.4426950408889634)
-        * 0.5
+        * tl.exp2(v_2 * v_2 * -0.7213475204444817)
     )
     slope_2 = tl.where(v_2 < 0.0, tail_2, 1.0 - tail_2) + v_2 * density_2
-    scaled_2 = (
+    scaled_5 = (
         tl.load(dy_ptr + places_2, mask=mask_3, other=0.0).to(tl.float32)
         * slope_2
         * value_1
     )
     tl.store(
         dx_ptr + places_2,
-        tl.where(randint4x_2 >= value, scaled_2, 0.0).to(dx_ptr.dtype.element_ty),
+        tl.where(randint4x_2 >= value, scaled_5, 0.0).to(dx_ptr.dtype.element_ty),
         mask=mask_3,
     )
     places_3 = lanes + quarter * 3
     mask_4 = (places_3 < N) & mask
     v_3 = tl.load(x_ptr + places_3, mask=mask_4, other=0.0).to(tl.float32)
     density_3 = tl.exp(v_3 * v_3 * -0.5) * 0.3989422804014327
-    z_3 = tl.abs(v_3) * 0.7071067811865476
-    t_3 = 1.0 / (z_3 * 0.3275911 + 1.0)
+    scaled_6 = tl.abs(v_3) * 0.3181980515339464
+    t_3 = 1.0 / (scaled_6 + 1.0)
     tail_3 = (
         (
             (
-                ((t_3 * 1.061405429 + -1.453152027) * t_3 + 1.421413741) * t_3
-                + -0.284496736
+                (
+                    (
+                        (
+                            (
+                                (
+                                    (
+                                        (t_3 * -0.0206954738 + 0.0953435947) * t_3
+                                        + -0.150290612
+                                    )
+                                    * t_3
+                                    + 0.0711998847
+                                )
+                                * t_3
+                                + -0.011178641
+                            )
+                            * t_3
+                            + 0.0599751111
+                        )
+                        * t_3
+                        + 0.0876260824
+                    )
+                    * t_3
+                    + 0.114135819
+                )
+                * t_3
+                + 0.126941581
             )
             * t_3
-            + 0.254829592
+            + 0.12694266
         )
         * t_3
-        * tl.exp2(z_3 * z_3 * -1.4426950408889634)
-        * 0.5
+        * tl.exp2(v_3 * v_3 * -0.7213475204444817)
     )
     slope_3 = tl.where(v_3 < 0.0, tail_3, 1.0 - tail_3) + v_3 * density_3
-    scaled_3 = (
+    scaled_7 = (
         tl.load(dy_ptr + places_3, mask=mask_4, other=0.0).to(tl.float32)
         * slope_3
         * value_1
     )
     tl.store(
         dx_ptr + places_3,
-        tl.where(randint4x_3 >= value, scaled_3, 0.0).to(dx_ptr.dtype.element_ty),
+        tl.where(randint4x_3 >= value, scaled_7, 0.0).to(dx_ptr.dtype.element_ty),
         mask=mask_4,
     )
 

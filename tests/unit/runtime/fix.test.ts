@@ -136,7 +136,7 @@ test("a report of check has the remedy beside the sentence", async () => {
   expect(report.kernels[0]!.diagnostics[0]).toMatchObject({
     code: "hidden-coercion",
     at: { line: 12 },
-    remedy: "write a.add(1)",
+    remedy: "write tl.load(x.at(i, 0)).add(1)",
     edit: { text: "tl.load(x.at(i, 0)).add(1)" },
   });
 });

@@ -1,10 +1,15 @@
 /**
- * Records which program read or wrote each element, to find races and reads of elements without a value. Two accesses
- * of one element race if nothing orders their programs; atomics are always ordered among themselves.
+ * Records which program and which lane read or wrote each element, to find races and reads of elements without a value.
+ * Two accesses of one element race if nothing orders their programs; atomics are always ordered among themselves. Two
+ * lanes of one program are unordered unless a barrier stands between their accesses.
  */
 import type { Location } from "../diagnostics/diagnostic.js";
-import { race, uninitialised } from "../diagnostics/catalogue/finding-codes.js";
+import type { Message } from "../diagnostics/catalogue/define-code.js";
+import type { FindingCode } from "../diagnostics/catalogue/index.js";
+import { race, uninitialised, unorderedLanes } from "../diagnostics/catalogue/finding-codes.js";
+import type { NumberData } from "../numerics/numeric.js";
 import type { Addresses } from "../values/runtime-values.js";
+import { firstKey, nameOfLane, SEVERAL } from "./lane-order.js";
 import type { Sanitiser } from "./sanitiser.js";
 import type { Tensor } from "./tensor.js";
 
@@ -23,25 +28,31 @@ export function noteRead(
   sanitiser: Sanitiser,
   at: At,
 ): Uint8Array | undefined {
-  const { writers, readers, atomics } = tensor;
-  if (!writers || !readers) return undefined;
+  const { writers, readers, atomics, lanes } = tensor;
+  if (!writers || !readers || !lanes) return undefined;
   const meetings = new Meetings();
+  const unordered = new Unordered();
   let empty: Uint8Array | undefined;
   const isEmpty = startsEmpty(tensor);
   const { order } = sanitiser;
   const { stamp } = order;
+  const first = firstKey(shape);
   for (let i = 0; i < performed.length; i++) {
     if (!performed[i]) continue;
     const offset = offsets[i]!;
     const writer = writers[offset]!;
     const changer = atomics === undefined ? 0 : atomics[offset]!;
+    const lane = first + i;
+    lanes.readers[offset] = readers[offset] === stamp && lanes.readers[offset] !== lane ? SEVERAL : lane;
     readers[offset] = stamp;
+    if (writer === stamp && lanes.writers[offset] !== lane) unordered.note(i, lanes.writers[offset]!, WRITTEN);
     if (writer === 0 && changer === 0) {
       if (isEmpty) (empty ??= new Uint8Array(performed.length))[i] = 1;
     } else if (writer !== stamp && !order.sees(writer)) meetings.note(i, writer, WRITTEN);
     else if (!order.sees(changer)) meetings.note(i, changer, CHANGED);
   }
   meetings.report("read", tensor, offsets, shape, sanitiser, at);
+  unordered.report("read", tensor, offsets, shape, sanitiser, at);
   reportEmpty(empty, tensor, offsets, shape, sanitiser, at);
   return empty;
 }
@@ -51,23 +62,39 @@ export function noteWrite(
   tensor: Tensor,
   { offsets, shape }: Addresses,
   performed: Uint8Array,
+  values: NumberData,
   sanitiser: Sanitiser,
   at: At,
 ): boolean {
-  const { writers, readers, atomics } = tensor;
-  if (!writers || !readers) return false;
+  const { writers, readers, atomics, lanes, words } = tensor;
+  if (!writers || !readers || !lanes) return false;
   const meetings = new Meetings();
+  const unordered = new Unordered();
   let isRepeated = false;
   const { order } = sanitiser;
   const { stamp } = order;
+  const first = firstKey(shape);
   for (let i = 0; i < performed.length; i++) {
     if (!performed[i]) continue;
     const offset = offsets[i]!;
     const writer = writers[offset]!;
     const reader = readers[offset]!;
     const changer = atomics === undefined ? 0 : atomics[offset]!;
+    const lane = first + i;
+    const before = lanes.writers[offset]!;
     writers[offset] = stamp;
-    if (writer === stamp) isRepeated = true;
+    lanes.writers[offset] = lane;
+    if (writer === stamp) {
+      isRepeated = true;
+      if (
+        before !== lane &&
+        isChanged(words, values, offset, i) &&
+        !isOfThisStore(before - first, i, offsets, performed)
+      )
+        unordered.note(i, before, WRITTEN);
+    }
+    if (reader === stamp && lanes.readers[offset] !== lane && isChanged(words, values, offset, i))
+      unordered.note(i, lanes.readers[offset]!, READ);
     // Fast path: most elements have had no other access.
     if ((writer === 0 || writer === stamp) && changer === 0 && (reader === 0 || reader === stamp)) continue;
     if (writer !== stamp && !order.sees(writer)) meetings.note(i, writer, WRITTEN);
@@ -75,7 +102,19 @@ export function noteWrite(
     else if (reader !== stamp && !order.sees(reader)) meetings.note(i, reader, READ);
   }
   meetings.report("written", tensor, offsets, shape, sanitiser, at);
+  unordered.report("written", tensor, offsets, shape, sanitiser, at);
   return isRepeated;
+}
+
+/** Whether a lane of a store gives an element another value. Any two NaNs are equal here. */
+function isChanged(words: NumberData, values: NumberData, offset: number, lane: number): boolean {
+  const [there, value] = [words[offset]!, values[lane]!];
+  return there !== value && !(there !== there && value !== value);
+}
+
+/** Whether an earlier lane of the same store wrote the element: lanes of one store are compared by their values. */
+function isOfThisStore(before: number, lane: number, offsets: Float64Array, performed: Uint8Array): boolean {
+  return before >= 0 && before < lane && performed[before] === 1 && offsets[before] === offsets[lane];
 }
 
 /** Records an atomic. Returns the lanes whose element has no value yet. */
@@ -114,13 +153,13 @@ export function noteAtomic(
 const [WRITTEN, READ, CHANGED] = [1, 2, 3];
 const WORDS = ["", "written", "read", "changed by an atomic"];
 
-/** Lanes whose element another program accessed before, and how. */
-class Meetings {
+/** Lanes whose element was accessed before, by whom and how. */
+abstract class Conflicts {
   /** By lane; undefined for most accesses. */
-  #met: Map<number, { readonly stamp: number; readonly did: number }> | undefined;
+  #met: Map<number, { readonly by: number; readonly did: number }> | undefined;
 
-  note(lane: number, stamp: number, did: number): void {
-    (this.#met ??= new Map()).set(lane, { stamp, did });
+  note(lane: number, by: number, did: number): void {
+    (this.#met ??= new Map()).set(lane, { by, did });
   }
 
   report(
@@ -135,12 +174,31 @@ class Meetings {
     if (met === undefined) return;
     const marked = new Uint8Array(offsets.length);
     for (const lane of met.keys()) marked[lane] = 1;
-    sanitiser.lanes(race.code, marked, shape, at, (lane) => {
-      const { stamp, did: kind } = met.get(lane)!;
-      const program = sanitiser.program(sanitiser.order.owner(stamp)).join(", ");
-      const did = WORDS[kind]!;
-      return race(tensor.nameOf(offsets[lane]!), does, did, program);
+    sanitiser.lanes(this.code, marked, shape, at, (lane) => {
+      const { by, did } = met.get(lane)!;
+      return this.describe(tensor.nameOf(offsets[lane]!), does, WORDS[did]!, by, sanitiser);
     });
+  }
+
+  abstract readonly code: FindingCode;
+  abstract describe(element: string, does: string, did: string, by: number, of: Sanitiser): Message<FindingCode>;
+}
+
+/** Lanes whose element another program accessed before, which has this stamp. */
+class Meetings extends Conflicts {
+  readonly code = race.code;
+
+  describe(element: string, does: string, did: string, stamp: number, of: Sanitiser): Message<FindingCode> {
+    return race(element, does, did, of.program(of.order.owner(stamp)).join(", "));
+  }
+}
+
+/** Lanes whose element another lane of the program accessed since the last barrier, which has this key. */
+class Unordered extends Conflicts {
+  readonly code = unorderedLanes.code;
+
+  describe(element: string, does: string, did: string, key: number): Message<FindingCode> {
+    return unorderedLanes(element, does, did, nameOfLane(key));
   }
 }
 

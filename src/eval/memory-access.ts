@@ -64,8 +64,9 @@ export function store(address: Addresses, value: Value, mask: Mask, sanitiser: S
       uninitialised.stored(tensor.nameOf(offsets[lane]!)),
     );
   }
-  const isRepeated = noteWrite(tensor, address, performed, sanitiser, at);
-  scatter(kindOf(tensor.words))(movable(data), tensor.words, offsets, performed);
+  const values = movable(data);
+  const isRepeated = noteWrite(tensor, address, performed, values, sanitiser, at);
+  scatter(kindOf(tensor.words))(values, tensor.words, offsets, performed);
   if (isRepeated) reportConflicts(tensor, address, data, performed, sanitiser, at);
 }
 

@@ -3,7 +3,7 @@
  * on an element orders the accesses before it with those after a later acquire on that element.
  */
 
-/** Identifies a program between two of its releases. */
+/** Identifies a program between two of its releases or barriers. */
 export type Stamp = number;
 /** For each program, the latest stamp that is ordered before. */
 type Clock = Map<number, Stamp>;
@@ -21,10 +21,11 @@ export class Order {
   begin(program: number): void {
     this.#program = program;
     this.#seen = new Map();
-    this.#next();
+    this.barrier();
   }
 
-  #next(): void {
+  /** Orders the lanes of the running program: those of its accesses before with those after. */
+  barrier(): void {
     this.stamp = this.#owners.push(this.#program) - 1;
   }
 
@@ -49,7 +50,7 @@ export class Order {
     merge(told, this.#seen);
     told.set(this.#program, this.stamp);
     this.#places.set(place, told);
-    this.#next();
+    this.barrier();
   }
 }
 

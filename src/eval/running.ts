@@ -110,6 +110,10 @@ class StatementContext implements Context {
     return poll(address, expected, how, this.running.sanitiser, this.at);
   }
 
+  barrier(): void {
+    this.running.sanitiser.order.barrier();
+  }
+
   allocationAt(address: bigint, dtype: DTypeName): Tensor {
     return tensorAt(this.running.memory, address, dtype);
   }

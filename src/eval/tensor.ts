@@ -28,6 +28,8 @@ export class Tensor implements Allocation {
   readonly writers: Int32Array | undefined;
   /** The stamp of the last read of each offset. Undefined for inputs. */
   readonly readers: Int32Array | undefined;
+  /** The lanes of these last accesses, as keys of `lane-order`. Undefined for inputs. */
+  readonly lanes: { readonly writers: Int32Array; readonly readers: Int32Array } | undefined;
   /** The stamp of the last atomic that changed each offset. Undefined before the first atomic. */
   atomics: Int32Array | undefined;
   /** The statements that wrote it. */
@@ -55,6 +57,7 @@ export class Tensor implements Allocation {
     if (role !== "in") {
       this.writers = new Int32Array(extent);
       this.readers = new Int32Array(extent);
+      this.lanes = { writers: new Int32Array(extent), readers: new Int32Array(extent) };
     }
   }
 

@@ -96,12 +96,18 @@ export const staticPrint = defineOp<(...values: readonly Printable[]) => void>()
   evaluate: () => [],
 });
 
-/** Waits until every thread of the program arrives: `tl.debug_barrier()`. */
+/**
+ * Waits until every thread of the program arrives, so that what they stored before can be loaded by others after:
+ * `tl.debug_barrier()`.
+ */
 export const debugBarrier = defineOp<() => void>()({
   name: "debugBarrier",
   operands: {},
   effect: "write",
   spelling: { form: "call", name: "tl.debug_barrier" },
   infer: () => nothing,
-  evaluate: () => [],
+  evaluate: (_, context) => {
+    context.barrier();
+    return [];
+  },
 });

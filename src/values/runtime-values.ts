@@ -138,6 +138,8 @@ export interface Context {
    * @throws UnknownAddress if no tensor of this dtype does.
    */
   allocationAt(address: bigint, dtype: DTypeName): Allocation;
+  /** Lets all lanes of the program wait for each other. */
+  barrier(): void;
   /** Prints each element of each value, with its program and lane. */
   print(prefix: string, values: readonly ValueRuntime[], hex: boolean): void;
   /** Reports a mistake in the lanes that `lanes` marks, in row-major order of `shape`. */

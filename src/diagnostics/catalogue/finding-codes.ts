@@ -48,6 +48,12 @@ export const laneConflict = defineCode(
     `${element} gets ${value} from this lane and ${other} from ${lane} of the same store, and which of them remains is undefined; mask all lanes but one, reduce them first, or use an atomic`,
 );
 
+export const unorderedLanes = defineCode(
+  "unordered-lanes",
+  (element: string, does: string, did: string, lane: string) =>
+    `${element} is ${does} here and was ${did} before by ${lane} of the same program: put tl.debugBarrier() between the two; on a GPU nothing else makes their threads wait for each other`,
+);
+
 export const neverWritten = defineCode(
   "never-written",
   (tensor: string, [count, total]: readonly [number, number], element: string, grid: string) =>

@@ -169,6 +169,16 @@ export const findings = {
     passes: { body: "tl.store(y.at(i), tl.load(x.ptr.add(i), { mask: i.lt(20), other: 0 }));" },
     run,
   },
+  "unordered-lanes": {
+    means:
+      "A lane loads or overwrites what another lane of the same program accessed before. Triton divides lanes among threads, and only a barrier makes these wait for each other.",
+    says: "y[1] is read here and was written before by lane (1) of a [16] tile of the same program: put tl.debugBarrier() between the two; on a GPU nothing else makes their threads wait for each other (and 39 more like it)",
+    fails: { body: "tl.store(y.at(i), tl.load(x.at(i)));\ntl.store(y.at(i), tl.load(y.at(i.xor(1))));" },
+    passes: {
+      body: "tl.store(y.at(i), tl.load(x.at(i)));\ntl.debugBarrier();\nconst other = tl.load(y.at(i.xor(1)));\ntl.debugBarrier();\ntl.store(y.at(i), other);",
+    },
+    run,
+  },
   "waits-forever": {
     means: "A program waits for memory that no program before it changes. GPUs may run programs one after another.",
     says: "this waits for ready[0] to be 7, and no program before this one writes that; programs may run one after another (and 2 more like it)",

@@ -413,7 +413,7 @@ export const subjects: readonly Subject[] = [
       finding(
         "the atomic is dropped",
         "tl.atomicAdd(counts.ptr.add(bins), tl.full([BLOCK], 1, tl.int32), { mask: inside })",
-        "tl.store(counts.ptr.add(bins), tl.load(counts.ptr.add(bins), { mask: inside, other: 0 }).add(1), { mask: inside })",
+        "const had = tl.load(counts.ptr.add(bins), { mask: inside, other: 0 }); tl.debugBarrier(); tl.store(counts.ptr.add(bins), had.add(1), { mask: inside })",
         "race",
       ),
       finding(

@@ -76,6 +76,8 @@ export const rotate = kernel(
       other: 0,
     });
     const angle = tl.load(angles.at(columns));
+    // No lane overwrites what another has not read yet.
+    tl.debugBarrier();
     tl.store(x.at(row, columns), own.mul(tl.cos(angle)).sub(opposite.mul(tl.sin(angle))));
   },
 );

@@ -20,7 +20,7 @@ export function firstKey(shape: readonly number[]): Key {
   const text = shape.join();
   let number = numbers.get(text);
   if (number === undefined) {
-    number = shapes.length % MOST_SHAPES;
+    number = numbers.size % MOST_SHAPES;
     shapes[number] = shape;
     numbers.set(text, number);
   }

@@ -16,9 +16,6 @@ export interface Mutation {
   readonly padding?: boolean;
 }
 
-/** Kernels whose stores leave out the strides of outputs that are not declared contiguous. */
-export const UNSTRIDED: ReadonlySet<string> = new Set(["columnSums", "roll", "histogram", "splitDot"]);
-
 export interface Subject {
   /** Beside this file. */
   readonly file: string;
@@ -279,6 +276,7 @@ export const subjects: readonly Subject[] = [
         "grid:",
       ),
       values("strides are taken for 1", "columns.row.mul(x.stride(1))", "columns.row"),
+      finding("the strides of y are left out", "columns.mul(y.stride(0))", "columns", "out-of-bounds"),
       values("the sum starts over", "total.value.add(tl.sum(values, 0))", "tl.sum(values, 0)"),
       values("the same rows again", "start.add(tl.arange(0, BLOCK_M))", "tl.arange(0, BLOCK_M)"),
       values("the wrong step", "tl.range(0, M, BLOCK_M)", "tl.range(0, M, BLOCK_N)"),
@@ -358,9 +356,10 @@ export const subjects: readonly Subject[] = [
         "places.add(N).sub(shift.mod(N)).mod(N)",
         "places.sub(shift)",
         "out-of-bounds",
-        "tl.store(",
+        "const values",
       ),
       values("the other way", ".sub(shift.mod(N))", ".add(shift.mod(N))"),
+      finding("the strides of y are left out", "places.mul(y.stride(0))", "places", "out-of-bounds"),
     ],
   },
   {
@@ -412,18 +411,19 @@ export const subjects: readonly Subject[] = [
     mutations: [
       finding(
         "the atomic is dropped",
-        "tl.atomicAdd(counts.ptr.add(bins), tl.full([BLOCK], 1, tl.int32), { mask: inside })",
-        "const had = tl.load(counts.ptr.add(bins), { mask: inside, other: 0 }); tl.debugBarrier(); tl.store(counts.ptr.add(bins), had.add(1), { mask: inside })",
+        "tl.atomicAdd(counts.ptr.add(bins.mul(counts.stride(0))), tl.full([BLOCK], 1, tl.int32), { mask: inside })",
+        "const had = tl.load(counts.ptr.add(bins.mul(counts.stride(0))), { mask: inside, other: 0 }); tl.debugBarrier(); tl.store(counts.ptr.add(bins.mul(counts.stride(0))), had.add(1), { mask: inside })",
         "race",
       ),
       finding(
         "places instead of counts",
-        "tl.atomicAdd(counts.ptr.add(bins), tl.full([BLOCK], 1, tl.int32), { mask: inside })",
-        "tl.store(counts.ptr.add(bins), places, { mask: inside })",
+        "tl.atomicAdd(counts.ptr.add(bins.mul(counts.stride(0))), tl.full([BLOCK], 1, tl.int32), { mask: inside })",
+        "tl.store(counts.ptr.add(bins.mul(counts.stride(0))), places, { mask: inside })",
         "lane-conflict",
       ),
       finding("counts do not start at 0", ", { zeroed: true }", "", "uninitialised", "tl.atomicAdd("),
-      finding("bins from 1", "counts.ptr.add(bins)", "counts.ptr.add(bins).add(1)", "out-of-bounds"),
+      finding("bins from 1", "bins.mul(counts", "bins.add(1).mul(counts", "out-of-bounds"),
+      finding("the strides of counts are left out", "bins.mul(counts.stride(0))", "bins", "out-of-bounds"),
       values("padding is counted", "tl.int32), { mask: inside })", "tl.int32))"),
     ],
   },
@@ -436,6 +436,7 @@ export const subjects: readonly Subject[] = [
       values("parts overlap", "BLOCK.mul(SPLIT)", "BLOCK"),
       values("parts start together", "part.mul(BLOCK)", "part.mul(1)"),
       values("a part is missing", "[M, SPLIT]", "[M, 1]"),
+      finding("the strides of y are left out", "row.mul(y.stride(0))", "row", "out-of-bounds"),
     ],
   },
   {

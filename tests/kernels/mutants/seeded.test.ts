@@ -6,7 +6,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Case, CompiledKernel } from "tilescript";
 import { cases } from "tilescript/testing";
-import { type Mutation, type Subject, subjects, UNSTRIDED } from "./mutations.js";
+import { type Mutation, type Subject, subjects } from "./mutations.js";
 import { buildRight, Seeded } from "./seed.js";
 import { drawTests } from "../../support/drawn.js";
 import { fc } from "../../support/property.js";
@@ -31,12 +31,6 @@ function drawn(compiled: CompiledKernel, { draw, scalars }: Subject, numRuns: nu
   return scalars ? all.map((at) => ({ ...at, scalars })) : all;
 }
 
-/** The case with outputs as the wrapper allocates them. */
-function withOwnOutputs({ signature }: CompiledKernel, at: Case): Case {
-  const isOutput = (name: string) => signature.tensors.some((each) => each.name === name && each.role === "out");
-  return { ...at, layouts: Object.fromEntries(Object.entries(at.layouts ?? {}).filter(([name]) => !isOutput(name))) };
-}
-
 const name = ({ kernel }: Subject, { what }: Mutation): string => `${kernel}: ${what}`;
 const all = subjects.flatMap((subject) =>
   subject.mutations.map((mutation) => [name(subject, mutation), subject, mutation] as const),
@@ -46,20 +40,12 @@ describe("right kernels", () => {
   test.each(subjects.map((subject) => [subject.kernel, subject] as const))("%s has no finding", async (_, subject) => {
     const compiled = await buildRight(subject);
     const special = subject.mutations.flatMap((mutation) => mutation.options ?? []);
-    const all = drawn(compiled, subject, RIGHT_CASES);
-    const right = UNSTRIDED.has(subject.kernel) ? all.map((at) => withOwnOutputs(compiled, at)) : all;
-    for (const [i, at] of right.entries())
+    for (const [i, at] of drawn(compiled, subject, RIGHT_CASES).entries())
       for (const each of [{ order: i % 2 === 0 ? "sequential" : "shuffled" } as const, ...special]) {
         const { findings, comparison } = compiled.evaluate(at, each);
         expect({ at, findings, wrong: comparison?.wrong }).toEqual({ at, findings: [], wrong: 0 });
       }
   });
-});
-
-test.each(subjects.filter(({ kernel }) => UNSTRIDED.has(kernel)))("$kernel stores without strides", async (subject) => {
-  const compiled = await buildRight(subject);
-  const found = drawn(compiled, subject, RIGHT_CASES).filter((at) => compiled.evaluate(at).findings.length > 0);
-  expect(found).not.toEqual([]);
 });
 
 describe("seeded mistakes", { timeout: 120_000 }, () => {
@@ -96,9 +82,8 @@ function firstCaught(
   { by, options }: Mutation,
   lines: readonly number[],
 ): Caught | undefined {
-  const all = drawn(compiled, subject, WRONG_CASES);
   let seen: Caught | undefined;
-  for (const at of UNSTRIDED.has(subject.kernel) ? all.map((each) => withOwnOutputs(compiled, each)) : all) {
+  for (const at of drawn(compiled, subject, WRONG_CASES)) {
     const { findings, comparison } = compiled.evaluate(at, options);
     const [first] = findings;
     if (!first && comparison?.correct !== false) continue;

@@ -38,7 +38,8 @@ export const roll = kernel(
     const places = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
     const inside = places.lt(N);
     const sources = places.add(N).sub(shift.mod(N)).mod(N);
-    tl.store(y.ptr.add(places), tl.load(x.ptr.add(sources.mul(x.stride(0))), { mask: inside }), { mask: inside });
+    const values = tl.load(x.ptr.add(sources.mul(x.stride(0))), { mask: inside });
+    tl.store(y.ptr.add(places.mul(y.stride(0))), values, { mask: inside });
   },
 );
 

@@ -83,7 +83,7 @@ export const columnSums = kernel(
       const values = tl.load(pointers, { mask: inside, other: 0 });
       total.value = total.value.add(tl.sum(values, 0));
     }
-    tl.store(y.ptr.add(columns), total.value, { mask: columns.lt(N) });
+    tl.store(y.ptr.add(columns.mul(y.stride(0))), total.value, { mask: columns.lt(N) });
   },
 );
 

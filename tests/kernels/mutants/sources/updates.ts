@@ -18,7 +18,7 @@ export const histogram = kernel(
     const places = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
     const inside = places.lt(N);
     const bins = tl.load(x.ptr.add(places.mul(x.stride(0))), { mask: inside, other: 0 });
-    tl.atomicAdd(counts.ptr.add(bins), tl.full([BLOCK], 1, tl.int32), { mask: inside });
+    tl.atomicAdd(counts.ptr.add(bins.mul(counts.stride(0))), tl.full([BLOCK], 1, tl.int32), { mask: inside });
   },
 );
 
@@ -46,7 +46,7 @@ export const splitDot = kernel(
       const places = start.add(tl.arange(0, BLOCK));
       total.value = total.value.add(tl.load(x.at(row, places)).mul(tl.load(v.at(places))));
     }
-    tl.atomicAdd(y.ptr.add(row), tl.sum(total.value, 0));
+    tl.atomicAdd(y.ptr.add(row.mul(y.stride(0))), tl.sum(total.value, 0));
   },
 );
 

@@ -13,9 +13,9 @@ import {
 } from "./numeric.js";
 import { fromBytes, toBytes } from "./numeric-bits.js";
 import { bigToFloat, convert, floatToBig } from "./numeric-convert.js";
-import { floatFormats, roundAll, type RoundOptions } from "./numeric-float.js";
+import { floatFormats, round, roundAll, type RoundOptions } from "./numeric-float.js";
 import { wrap, wrapBig } from "./numeric-int.js";
-import { type IntName, isSigned } from "../types/dtype.js";
+import { type IntName, isFp8, isSigned } from "../types/dtype.js";
 
 export interface CastOptions extends RoundOptions {
   /** Keep the bits instead of the value; both dtypes must have the same width. */
@@ -32,25 +32,47 @@ export function cast(x: TileArray, dtype: NumericDType, options: CastOptions = {
 }
 
 /**
- * The lanes of floats that truncate to no value of an integer dtype, NaN among them. {@link cast} gives what PTX gives;
- * LLVM leaves it undefined, and other devices and numpy give something else.
+ * The lanes of floats that a cast gives another value on each device. {@link cast} gives what PTX gives for sm_90. An
+ * integer dtype lacks NaN and what truncates to none of its values: LLVM leaves that undefined. An 8-bit float lacks what
+ * rounds to beyond its largest value, infinity among it: sm_89 and sm_90 give the largest, sm_80 gives infinity, and AMD
+ * and PyTorch give infinity or NaN by the dtype.
  */
-export function outOfRange({ data, dtype: from, poison }: TileArray, to: NumericDType): Uint8Array | undefined {
-  if (!isFloat(from) || isFloat(to) || to === "int1") return undefined;
-  const limit = 2 ** (bitsOf(to) - (isSigned(to) ? 1 : 0));
-  const least = isSigned(to) ? -limit : 0;
+export function outOfRange(
+  { data, dtype: from, poison }: TileArray,
+  to: NumericDType,
+  { rounding }: RoundOptions = {},
+): Uint8Array | undefined {
+  if (!isFloat(from)) return undefined;
+  const isHeld = isFloat(to) ? (rounding === "rtz" ? undefined : heldByFloat8(to)) : heldByInteger(to);
+  if (!isHeld) return undefined;
   let lanes: Uint8Array | undefined;
   for (let i = 0; i < data.length; i++) {
-    const whole = Math.trunc(data[i] as number);
-    if ((whole >= least && whole < limit) || poison?.[i]) continue;
+    if (isHeld(data[i] as number) || poison?.[i]) continue;
     (lanes ??= new Uint8Array(data.length))[i] = 1;
   }
   return lanes;
 }
 
-/** The least and the largest float of one dtype that {@link cast} turns into an integer of another. */
-export function castableRange(from: FloatDType, to: IntName): readonly [number, number] {
+type Held = (x: number) => boolean;
+
+function heldByInteger(to: IntName): Held | undefined {
+  if (to === "int1") return undefined;
+  const limit = 2 ** (bitsOf(to) - (isSigned(to) ? 1 : 0));
+  const least = isSigned(to) ? -limit : 0;
+  return (x) => Math.trunc(x) >= least && Math.trunc(x) < limit;
+}
+
+/** Only CUDA has float8e4b15, and all of its GPUs clamp there. */
+function heldByFloat8(to: FloatDType): Held | undefined {
+  if (!isFp8(to) || to === "float8e4b15") return undefined;
+  const unclamped = round(to, { saturate: false });
+  return (x) => Number.isNaN(x) || Number.isFinite(unclamped(x));
+}
+
+/** The least and the largest float of one dtype that {@link cast} turns into the same value of another on all devices. */
+export function castableRange(from: FloatDType, to: IntName | FloatDType): readonly [number, number] {
   const { mantissaBits, max } = floatFormats[from];
+  if (isFloat(to)) return [-floatFormats[to].max, floatFormats[to].max];
   const bits = bitsOf(to) - (isSigned(to) ? 1 : 0);
   // Of integers with more bits than a float keeps, the largest float has the low bits clear.
   const most = 2 ** bits - 2 ** Math.max(bits - mantissaBits - 1, 0);

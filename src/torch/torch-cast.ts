@@ -13,12 +13,15 @@ const named: ReadonlyMap<string, DTypeName> = new Map(
   dtypeNames.flatMap((name) => [[name, name] as const, [dtypeTable[name].torch, name] as const]),
 );
 
+/** Beyond its largest value PyTorch clamps this dtype alone; the other floats become infinity, or NaN without one. */
+const CLAMPED: ReadonlySet<DTypeName> = new Set(["float8e4nv"]);
+
 /** @throws TorchRefuses if there is no such dtype. */
 export function castTo(x: TorchArray, name: string): TorchArray {
   const dtype = named.get(name.replace(/^(torch|tl)\./, ""));
   if (!dtype) throw new TorchRefuses(`${name} is no dtype`);
   if (dtype === "float32" || dtype === "float64") return x;
-  const { data } = cast(tileArray("float64", x.shape, x.data), dtype);
+  const { data } = cast(tileArray("float64", x.shape, x.data), dtype, CLAMPED.has(dtype) ? {} : { saturate: false });
   return torchArray(x.shape, Float64Array.from(data as ArrayLike<number | bigint>, Number));
 }
 

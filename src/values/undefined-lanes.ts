@@ -4,7 +4,7 @@ import type { Message } from "../diagnostics/catalogue/define-code.js";
 import type { FindingCode } from "../diagnostics/catalogue/index.js";
 import { either, full, type TileArray, tileArray } from "../numerics/array.js";
 import { cast, type CastOptions, castableRange, outOfRange } from "../numerics/array-cast.js";
-import { isFloat } from "../numerics/numeric.js";
+import { type FloatDType, isFloat } from "../numerics/numeric.js";
 import type { DTypeName, IntName } from "../types/dtype.js";
 import { isTile, tileOf } from "./operands.js";
 import type { Context, Runtime } from "./runtime-values.js";
@@ -21,13 +21,13 @@ export function undefining(
   return tileArray(tile.dtype, tile.shape, tile.data, either(tile.poison, lanes));
 }
 
-/** {@link cast} as an op performs it: a float that an integer does not hold has no defined value there. */
+/** {@link cast} as an op performs it: a float that an integer or an 8-bit float does not hold has no defined value there. */
 export function castIn(context: Context, x: Runtime, dtype: DTypeName, options: CastOptions = {}): TileArray {
   const made = cast(tileOf(x, dtype), dtype, options);
   if (options.bitcast) return made;
   const from = floatsOf(x);
-  return undefining(made, from && outOfRange(from, dtype), context, (lane) => {
-    const [low, high] = castableRange(from!.dtype as "float32", dtype as IntName);
+  return undefining(made, from && outOfRange(from, dtype, options), context, (lane) => {
+    const [low, high] = castableRange(from!.dtype as "float32", dtype as IntName | FloatDType);
     return undefinedCast(from!.data[lane]!, dtype, [String(low), String(high)]);
   });
 }

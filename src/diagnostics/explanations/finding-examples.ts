@@ -155,7 +155,7 @@ export const findings = {
   },
   "undefined-cast": {
     means:
-      "A float is cast to an integer that does not hold it. NVIDIA gives the nearest bound and 0 for NaN, other devices something else.",
+      "A float is cast to an integer or an 8-bit float that does not hold it. Of integers, NVIDIA gives the nearest bound and 0 for NaN, other devices something else. Of 8-bit floats, NVIDIA's GPUs since sm_89 give the largest, others infinity or NaN.",
     says: "-1942596864 is cast to int8, which does not hold it: what that gives differs from device to device; clamp it first: tl.clamp(x, -128, 127); line 12 uses it (and 39 more like it)",
     fails: { params: ROUNDED, body: "tl.store(y.at(i), tl.load(x.at(i)).mul(1e9).to(tl.int8));" },
     passes: { params: ROUNDED, body: "tl.store(y.at(i), tl.clamp(tl.load(x.at(i)).mul(1e9), -128, 127).to(tl.int8));" },

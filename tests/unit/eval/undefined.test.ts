@@ -52,6 +52,32 @@ test.each([
   for (const value of outside) expect(codes(store(dtype), value, 0, 0, 0)).toEqual(["undefined-cast"]);
 });
 
+test.each([
+  // Half the way to what would be next still rounds to the largest, whose last bit is even.
+  [tl.float8e4nv, [-448, 464], [464.1, Infinity, -Infinity, 1e9]],
+  [tl.float8e5, [-57344, 61439], [61440, Infinity, -Infinity, 1e9]],
+  [tl.float8e4b8, [-240, 247.9], [248, Infinity]],
+  [tl.float8e5b16, [-57344, 61439], [61440, -Infinity]],
+] as const)("the bounds of %s, which holds NaN", (dtype, inside, outside) => {
+  expect(codes(store(dtype), ...inside, NaN, 1)).toEqual([]);
+  for (const value of outside) expect(codes(store(dtype), value, 0, 0, 0)).toEqual(["undefined-cast"]);
+});
+
+test("a clamp before a cast to an 8-bit float", () => {
+  const [said] = findings(store(tl.float8e4nv), 1, 500, 3, 4);
+  expect(said!.message).toContain(
+    "500 is cast to float8e4nv, which does not hold it: what that gives differs from device to device; " +
+      "clamp it first: tl.clamp(x, -448, 448)",
+  );
+  const clamped = of(tl.float8e4nv, (x, y, lanes) => tl.store(y.at(lanes), tl.clamp(x, -448, 448).to(tl.float8e4nv)));
+  expect(codes(clamped, 1, 500, -Infinity, 4)).toEqual([]);
+});
+
+test("an 8-bit float that is rounded toward zero holds every number", () => {
+  const rtz = of(tl.float8e5, (x, y, lanes) => tl.store(y.at(lanes), x.to(tl.float8e5, { fpDowncastRounding: "rtz" })));
+  expect(codes(rtz, 1e9, -1e9, 1, 2)).toEqual([]);
+});
+
 test("int1 holds every float", () => {
   expect(
     codes(

@@ -21,8 +21,8 @@ import { openScratch } from "../src/runtime/importing/scratch.js";
 import { thisMachine } from "../src/runtime/devices/machine.js";
 import type { ImportRequest, ReadKernel } from "../src/runtime/python/protocol.js";
 import { proofDiagnostics } from "../src/runtime/report/proof-text.js";
-import { Worker } from "../src/runtime/python/worker.js";
 import { recordPart } from "./import-record.js";
+import { columns, type ImportSeconds, MeteredWorker, secondsText } from "./import-seconds.js";
 
 const READ_MS = 60_000;
 const { values: given, positionals } = parseArgs({
@@ -48,7 +48,7 @@ const out = given.out ?? mkdtempSync(join(tmpdir(), "tilescript-import-"));
 mkdirSync(out, { recursive: true });
 
 const { python } = await thisMachine.python({});
-const worker = new Worker({ python, device: "compiler" });
+const worker = new MeteredWorker({ python, device: "compiler" });
 const scratch = await openScratch();
 const tools = { worker, scratch, language: () => import("../src/index.js"), deadlineMs: READ_MS, lift: given.lift };
 
@@ -70,12 +70,20 @@ function requestsOf(file: string): readonly ImportRequest[] {
 
 /** Untouched, and else with every condition that Triton knows decided as in the first call. */
 async function imported(read: ReadKernel): Promise<ImportedKernel> {
-  const plain = await importKernel(read, tools);
-  if (isEqual(plain) || "refused" in read) return plain;
+  const [plain, spent] = await worker.seconds(read.spent, () => importKernel(read, { ...tools, lift: false }));
+  if ("refused" in read) return plain;
+  times.push(spent);
+  if (isEqual(plain)) return given.lift ? await withViews(read) : plain;
   note("untouched", read.name, whyOf(plain));
   const fixed = await importKernel(read, { ...tools, specialise: new Set() });
   if (!isEqual(fixed)) note("specialised", read.name, whyOf(fixed));
   return isEqual(fixed) ? fixed : plain;
+}
+
+async function withViews(read: ReadKernel): Promise<ImportedKernel> {
+  const [result, spent] = await worker.seconds(read.spent, () => importKernel(read, tools));
+  liftTimes.push(spent);
+  return result;
 }
 
 function note(how: string, name: string, why: string): void {
@@ -95,6 +103,9 @@ const reasons = new Map<string, string[]>();
 const count = (name: string): unknown => counts.set(name, (counts.get(name) ?? 0) + 1);
 
 const written: string[] = [];
+/** As an import without options takes, and with `--lift`. */
+const times: ImportSeconds[] = [];
+const liftTimes: ImportSeconds[] = [];
 
 for (const file of files) {
   for (const request of requestsOf(file)) {
@@ -185,7 +196,10 @@ for (const [name, number] of counts) console.log(`${String(number).padStart(5)} 
 const ranked = [...reasons].sort(([, a], [, b]) => b.length - a.length);
 for (const [why, names] of ranked)
   console.log(`${String(names.length).padStart(5)}  ${why}: ${names.slice(0, 4).join(", ")}`);
+console.log(secondsText("a kernel", times));
+if (liftTimes.length > 0) console.log(secondsText("a kernel with --lift", liftTimes));
 if (given.record !== undefined) {
   const numbers = Object.fromEntries(ranked.slice(0, 20).map(([why, names]) => [why, names.length]));
-  recordPart(given.record, given.part, { counts: Object.fromEntries(counts), reasons: numbers }, python);
+  const seconds = { plain: columns(times), ...(liftTimes.length > 0 && { lift: columns(liftTimes) }) };
+  await recordPart(given.record, given.part, { counts: Object.fromEntries(counts), reasons: numbers, seconds }, python);
 }

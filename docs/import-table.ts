@@ -1,5 +1,6 @@
 /** The table of `docs/import.md`: what became of collections of kernels, from `npm run import:folder -- … --record NAME`. */
 import { type ImportPart, readRecord } from "../bench/import-record.js";
+import { type Columns, median, MOST_SECONDS } from "../bench/import-seconds.js";
 
 export function importTable(): string {
   const record = readRecord();
@@ -8,7 +9,36 @@ export function importTable(): string {
   const all = ["all", collections.flatMap(([, parts]) => parts)] as const;
   const table = [HEAD, HEAD.map(() => "---"), ...[...collections, all].map(([name, parts]) => row(name, parts))];
   const made = `Triton ${record.triton}, ${record.date}; shares are of the kernels that Triton compiles, and of the loads and stores of those that come back equal.`;
-  return ["", made, "", ...table.map((cells) => `| ${cells.join(" | ")} |`), ""].join("\n");
+  const [, parts] = all;
+  const slow = [SECONDS, SECONDS.map(() => "---"), ...secondRows(parts)];
+  const lines = [...table, [], ...slow].map((cells) => (cells.length > 0 ? `| ${cells.join(" | ")} |` : ""));
+  return ["", made, "", ...lines, ""].join("\n");
+}
+
+const SECONDS = [
+  "seconds a kernel",
+  "median",
+  "of these Triton's",
+  "ours",
+  "9 of 10 at most",
+  "most",
+  `above ${MOST_SECONDS} s`,
+];
+
+function secondRows(parts: readonly ImportPart[]): readonly (readonly string[])[] {
+  const of = (kind: "plain" | "lift", column: keyof Columns): readonly number[] =>
+    parts.flatMap(({ seconds }) => seconds[kind]?.[column] ?? []).toSorted((a, b) => a - b);
+  const kinds = [
+    ["as it is", "plain"],
+    ["with `--lift`", "lift"],
+  ] as const;
+  return kinds.map(([name, kind]) => {
+    const wall = of(kind, "wall");
+    const most = [wall[Math.floor(wall.length * 0.9)] ?? 0, wall.at(-1) ?? 0];
+    const slow = wall.filter((each) => each > MOST_SECONDS).length;
+    const medians = [wall, of(kind, "triton"), of(kind, "own")].map(median);
+    return [name, ...[...medians, ...most].map((each) => each.toFixed(2)), `${slow} of ${wall.length}`];
+  });
 }
 
 const HEAD = [

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import os
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import triton.language as tl
 from triton import knobs
@@ -22,22 +22,28 @@ from .host import first_config, launch_of, tuning_of
 from .modules import import_file
 from .other_constants import observe_others
 from .protocol import RequestError
+from .spent import in_script, measured
 from .ttir import Argument, Observed, ttir
 from .typed_tree import Trees
 from .user_file import import_user_file
 
+if TYPE_CHECKING:
+    from .recording import Calls
+
 
 def read_kernels(request: dict[str, Any]) -> dict[str, Any]:
     """Serves an ``import`` request: every kernel of a file, for given types or for what a script launches."""
-    with none_left(), block_pointers():
-        return _kernels(request)
+    with none_left(), block_pointers(), measured() as spent:
+        kernels = _kernels(request)
+    return {**kernels, "spent": spent.json()}
 
 
 def _kernels(request: dict[str, Any]) -> dict[str, Any]:
     path = os.path.realpath(request["file"])
     if "call" in request:
         return _launched(path, os.path.realpath(request["call"]), request)
-    module = import_user_file(path)
+    with in_script():
+        module = import_user_file(path)
     found = {name: kernel for name, kernel in kernels_of(module, path).items() if _is_wanted(name, request)}
     if not found:
         why = "; it sets TRITON_INTERPRET, with which Triton makes none: remove that line" if _interprets() else ""
@@ -59,15 +65,15 @@ def _launched(path: str, script: str, request: dict[str, Any]) -> dict[str, Any]
         why = f": it stopped, {launches.stopped}" if launches.stopped else ""
         why += "; it sets TRITON_INTERPRET: remove that line" if _interprets() else ""
         raise RequestError("unsupported", f"the script launches no kernel of the file{_named(request)}{why}")
-    kernels = [
-        {
-            **_read(kernel.__name__, kernel, calls.arguments),
-            "tuning": tuning_of(kernel, calls.launched),
-            "launch": launch_of(kernel, calls),
-        }
-        for kernel, calls in own.items()
-    ]
+    kernels = [_as_launched(kernel, calls) for kernel, calls in own.items()]
     return {"kernels": kernels, **({"stopped": launches.stopped} if launches.stopped else {})}
+
+
+def _as_launched(kernel: JITFunction, calls: Calls) -> dict[str, Any]:
+    with measured() as spent:
+        read = _read(kernel.__name__, kernel, calls.arguments)
+        found = {**read, "tuning": tuning_of(kernel, calls.launched), "launch": launch_of(kernel, calls)}
+    return {**found, "spent": spent.json()}
 
 
 def _interprets() -> bool:
@@ -81,9 +87,11 @@ def _named(request: dict[str, Any]) -> str:
 
 def match(request: dict[str, Any]) -> dict[str, Any]:
     """Serves a ``match`` request: whether each call gives the emitted kernel the IR of the original."""
-    module = import_file(request["module"])
-    kernel = jit_of(getattr(module, request["jit"]))
-    return {"calls": [_matched(kernel, call) for call in request["calls"]]}
+    with measured() as spent:
+        module = import_file(request["module"])
+        kernel = jit_of(getattr(module, request["jit"]))
+        calls = [_matched(kernel, call) for call in request["calls"]]
+    return {"calls": calls, "spent": spent.json()}
 
 
 def _matched(kernel: JITFunction, call: dict[str, Any]) -> dict[str, Any]:
@@ -148,7 +156,9 @@ def _for_types(name: str, kernel: JITFunction, module: ModuleType, types: dict[s
     if lacking:
         return {**_head(name, kernel), "refused": f"--types lacks {', '.join(lacking)}"}
     given = {param.name: _given(param, types, tuned, module) for param in kernel.params}
-    return {**_read(name, kernel, [given]), "tuning": tuning_of(kernel, [])}
+    with measured() as spent:
+        found = {**_read(name, kernel, [given]), "tuning": tuning_of(kernel, [])}
+    return {**found, "spent": spent.json()}
 
 
 def _head(name: str, kernel: JITFunction) -> dict[str, Any]:

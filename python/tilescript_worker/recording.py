@@ -27,6 +27,7 @@ from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
 
 from .call_sites import CallSite, call_site
+from .spent import in_script
 from .ttir import TARGET, Argument
 
 # Of each kernel, which a script may launch thousands of times.
@@ -116,7 +117,7 @@ def record(script: str) -> Launches:
     try:
         with tokenize.open(script) as file:
             code = compile(file.read(), script, "exec")
-        with _noted(launches), _on_the_cpu():
+        with _noted(launches), _on_the_cpu(), in_script():
             exec(code, module.__dict__)
     except SystemExit as error:
         launches.stopped = None if error.code in (None, 0) else f"it ended with exit code {error.code}"

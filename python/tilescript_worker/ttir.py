@@ -18,6 +18,8 @@ from triton.compiler import ASTSource
 from triton.compiler.code_generator import CodeGenerator
 from triton.compiler.compiler import make_backend
 
+from .spent import in_triton
+
 # The front end is the same for every GPU but for questions about the target.
 TARGET = GPUTarget("cuda", 90, 32)
 
@@ -77,15 +79,17 @@ def ttir(function: Any, signature: Mapping[str, Argument], observed: Observed | 
     backend = make_backend(TARGET)
     options = backend.parse_options({})
     context = ir.context()
-    module = _generated(function, signature, observed, backend, context)
-    metadata = {"num_warps": options.num_warps, "num_ctas": 1, "target": TARGET, "shared": 0}
-    return backend.make_ttir(module, metadata, options, 90).str_nodebug()
+    with in_triton():
+        module = _generated(function, signature, observed, backend, context)
+        metadata = {"num_warps": options.num_warps, "num_ctas": 1, "target": TARGET, "shared": 0}
+        return backend.make_ttir(module, metadata, options, 90).str_nodebug()
 
 
 def observe(function: Any, signature: Mapping[str, Argument], observed: Observed) -> None:
     """Notes the types of what Triton compiles, up to where it refuses the kernel."""
     try:
-        _generated(function, signature, observed, make_backend(TARGET), ir.context())
+        with in_triton():
+            _generated(function, signature, observed, make_backend(TARGET), ir.context())
     except Exception:
         # Not every combination of constants is a kernel.
         return

@@ -500,8 +500,11 @@ export interface CompiledKernel {
    * depends on it.
    */
   proof(cache?: ProofCache): Certificate;
-  /** What a launch would have to meet so that what is open is proved: suggestions for `requires`. */
-  lacking?(): readonly Lack[];
+  /**
+   * What a launch would have to meet so that what is open is proved: suggestions for `requires`. With further
+   * requirements, what is open then; undefined where no launch can be asked them.
+   */
+  lacking?(requires?: readonly HostExpression[]): readonly Lack[] | undefined;
   /** Runs one case in-process. */
   evaluate(at: Case, options?: EvaluateOptions): Evaluation;
   /**

@@ -6,7 +6,7 @@ import { callback, type HostNames } from "./host-text.js";
 import type { LiftedAxis, LiftedTensor } from "./lift/lifted-tensors.js";
 import { reads, writes } from "./liveness.js";
 import { givenFlags } from "./given-flags.js";
-import { hasNoneTest } from "./none-tests.js";
+import { namesAskedForNone } from "./none-tests.js";
 import { both } from "./operators.js";
 import type { GivenArgument, KernelTree, ParameterTree } from "./tree.js";
 import { dtypeName, elementText, knownValue, NONE, NotImported, traced, type Value } from "./value.js";
@@ -65,7 +65,7 @@ export function declaredParams(declaring: Declaring): Declarations {
   const { sizes, shared, strides } = roles(declaring.tensors, (name) =>
     tree.signatures.some((signature) => signature[name]?.kind === "constant"),
   );
-  const compared = new Set(kernel.params.map(({ name }) => name).filter((name) => hasNoneTest(kernel.body, name)));
+  const compared = namesAskedForNone(kernel.body);
   const flags = givenFlags(tree);
   const fixed: string[] = [];
   const optional = new Set<string>();

@@ -16,14 +16,18 @@ export function childrenOf(node: object): readonly object[] {
   });
 }
 
+/** Found once for each node: every branch and loop around it asks. */
+const known = new WeakMap<object, Names>();
+
 /** The names that an expression reads. */
 export function reads(node: object | null): Names {
-  const found = new Set<string>();
-  const visit = (each: object): void => {
-    if ("id" in each && typeof each.id === "string") found.add(each.id);
-    childrenOf(each).forEach(visit);
-  };
-  if (node) visit(node);
+  if (!node) return new Set();
+  let found = known.get(node);
+  if (!found) {
+    const own = "id" in node && typeof node.id === "string" ? [node.id] : [];
+    found = union(new Set(own), ...childrenOf(node).map(reads));
+    known.set(node, found);
+  }
   return found;
 }
 

@@ -1,16 +1,22 @@
 /** Which parameters a call may leave out. */
 
-/** Whether a function asks if a parameter is None. */
-export function hasNoneTest(body: unknown, name: string): boolean {
-  if (typeof body !== "object" || body === null) return false;
-  if (Array.isArray(body)) return body.some((each) => hasNoneTest(each, name));
+/** The names that a function asks whether they are None. */
+export function namesAskedForNone(body: unknown, found = new Set<string>()): ReadonlySet<string> {
+  if (typeof body !== "object" || body === null) return found;
+  if (Array.isArray(body)) {
+    for (const each of body) namesAskedForNone(each, found);
+    return found;
+  }
   const node = body as Readonly<Record<string, unknown>>;
   if (node["kind"] === "Compare") {
     const { left, comparators } = node as {
       left: { kind: string; id?: string };
       comparators: readonly { kind: string; of?: string }[];
     };
-    if (left.kind === "Name" && left.id === name && comparators.some(({ of }) => of === "NoneType")) return true;
+    if (left.kind === "Name" && left.id !== undefined && comparators.some(({ of }) => of === "NoneType"))
+      found.add(left.id);
   }
-  return Object.entries(node).some(([key, value]) => key !== "types" && key !== "bound" && hasNoneTest(value, name));
+  for (const [key, value] of Object.entries(node))
+    if (key !== "types" && key !== "bound") namesAskedForNone(value, found);
+  return found;
 }

@@ -16,7 +16,8 @@ import { helpersOf } from "../ir/helpers.js";
 import { printIR } from "../ir/print.js";
 import type { SourceIndex } from "../ir/source.js";
 import { measuringOf } from "./measuring.js";
-import { lackingOf, proofFrom } from "./proof-of.js";
+import { proofFrom } from "./proof-of.js";
+import { lackingWith } from "./requiring.js";
 import { specialisedFor } from "./specialised-for.js";
 import { toleranceFor } from "../contract/tolerance.js";
 import { failOn, loweredOf, traceAndCheck } from "./traced.js";
@@ -35,7 +36,8 @@ export interface CompileOptions {
  */
 export function compile(kernel: unknown, { source, configs }: CompileOptions = {}): CompiledKernel {
   if (kernel instanceof OperatorDefinition) return compileOperator(kernel, source, (part) => compile(part, { source }));
-  const { ir, seen } = traceAndCheck(definitionOf(kernel), source, configs);
+  const definition = definitionOf(kernel);
+  const { ir, seen } = traceAndCheck(definition, source, configs);
   failOn(seen);
   const lowered = loweredOf(ir);
   const signature = signatureOf(lowered);
@@ -75,7 +77,7 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     work: (at) => workOf(ir, at),
     refusal: (at) => refusal(lowered, at),
     proof: (cache) => (proof ??= proofFrom(cache, ir, lowered)),
-    lacking: () => lackingOf(ir, lowered),
+    lacking: (requires = []) => lackingWith(definition, source, requires),
     evaluate,
     check: (at, options) => checked(signature, at, evaluate(at, options)),
   };

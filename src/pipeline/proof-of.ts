@@ -1,14 +1,13 @@
 /** A kernel's certificate: what is proved of it, with the evaluator as the judge of what is refuted. */
 import { preconditions } from "../analysis/preconditions.js";
 import { signatureOf } from "../codegen/module/signature.js";
-import type { Certificate, KeptProof, Lack, ProofCache } from "../contract/compiled.js";
+import type { Certificate, KeptProof, ProofCache } from "../contract/compiled.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import { evaluateCase } from "../eval/evaluate-case.js";
 import { refusal } from "../eval/refusal.js";
 import { workOf } from "../eval/work.js";
 import { fingerprint } from "../ir/fingerprint.js";
 import type { KernelIR } from "../ir/nodes.js";
-import { lacking } from "../prove/lacking.js";
 import { prove } from "../prove/prove.js";
 
 /** The certificate that a cache has of the same kernel, wherever it stood, or a new one. */
@@ -49,9 +48,6 @@ function proofOf(ir: KernelIR, lowered: KernelIR): Certificate {
     evaluate: (at) => evaluateCase(ir, signature, at, undefined, { lowered }),
   });
 }
-
-/** What a launch would have to meet so that what is open is proved. */
-export const lackingOf = (ir: KernelIR, lowered: KernelIR): readonly Lack[] => lacking(ir, preconditions(lowered));
 
 /** An operator's certificate, of those of its kernels. */
 export function joinedProofs(certificates: readonly Certificate[]): Certificate {

@@ -10,6 +10,7 @@ import { forCalls, type GivenArgument, type KernelTree } from "../../import/tree
 import { NotImported } from "../../import/value.js";
 import { openWorkspace } from "../devices/workspace.js";
 import { importKernels, isBuildError } from "../invocation/kernels.js";
+import { type Build, buildOnce } from "./build-once.js";
 import type { CallMatch, ReadCall, ReadKernel } from "../python/protocol.js";
 import type { ImportOutcome } from "../report/reports.js";
 import type { Worker } from "../python/worker.js";
@@ -45,15 +46,20 @@ export interface ImportTools {
   readonly lift?: boolean;
 }
 
+/** What serves one kernel. */
+interface KernelTools extends ImportTools {
+  readonly build: Build;
+}
+
 export async function importKernel(read: ReadKernel, tools: ImportTools): Promise<ImportedKernel> {
   const { name: kernel, line } = read;
   if ("refused" in read) return { kernel, status: "not imported", reason: read.refused, line };
-  const imported = await inTheFirstWay(read, tools);
+  const imported = await inTheFirstWay(read, { ...tools, build: buildOnce(tools) });
   return hasBlockPointers(read) ? { ...imported, blockPointers: true } : imported;
 }
 
 /** The kernel in the plainest way to write it that is equal. */
-async function inTheFirstWay(read: Read, tools: ImportTools): Promise<ImportedKernel> {
+async function inTheFirstWay(read: Read, tools: KernelTools): Promise<ImportedKernel> {
   const { specialise } = tools;
   const options: TextOptions = specialise ? { specialise, decides: specialise.size === 0 } : {};
   const calls = alike(read.calls, specialise);
@@ -74,7 +80,7 @@ async function inTheFirstWay(read: Read, tools: ImportTools): Promise<ImportedKe
 async function withViews(
   plain: ImportedKernel,
   read: Read,
-  tools: ImportTools,
+  tools: KernelTools,
   way: TextOptions,
 ): Promise<ImportedKernel> {
   const tree = treeOf(read);
@@ -127,12 +133,12 @@ async function written(
   lift: Lifted,
   inferred: Inferred | undefined,
   way: TextOptions,
-  tools: ImportTools,
+  tools: KernelTools,
 ): Promise<Written | undefined> {
   try {
     const options = { ...way, tensors: lift.tensors, ...(inferred && { inferred }) };
     const { text, name, parameters } = await kernelText(lift.tree, options);
-    const built = await build(text, name, tools);
+    const built = await tools.build(text, name);
     return typeof built === "string" ? undefined : { built, parameters };
   } catch (error) {
     if (!(error instanceof NotImported)) throw error;
@@ -214,7 +220,7 @@ type Read = Exclude<ReadKernel, { readonly refused: string }>;
 /** Writes, builds and compares a kernel; a text that was `tried` before for as many calls is not tried again. */
 async function attempt(
   read: Read,
-  tools: ImportTools,
+  tools: KernelTools,
   options: TextOptions,
   tried: Map<string, ImportedKernel>,
   lift?: Lifted,
@@ -239,7 +245,7 @@ async function attempt(
 /** What is written, built and compared. */
 async function judged(
   read: Read,
-  tools: ImportTools,
+  tools: KernelTools,
   options: TextOptions,
   tree: KernelTree,
   written: KernelText,
@@ -247,7 +253,7 @@ async function judged(
   const { name: kernel, line } = read;
   const { tensors = [] } = options;
   const { todos, parameters, fixed } = written;
-  const plain = await build(written.text, written.name, tools);
+  const plain = await tools.build(written.text, written.name);
   if (typeof plain === "string")
     return { kernel, text: written.text, todos, status: "not imported", reason: plain, line };
   const { text, built } = await withTypes({ text: written.text, built: plain }, tree, options, tools);
@@ -272,7 +278,7 @@ async function judged(
 /** The same, and the way that it was written in: with what follows a branch written for each arm where the build says that arms give other shapes. */
 async function attemptApart(
   read: Read,
-  tools: ImportTools,
+  tools: KernelTools,
   options: TextOptions,
   tried: Map<string, ImportedKernel>,
 ): Promise<readonly [ImportedKernel, TextOptions]> {
@@ -288,7 +294,7 @@ async function attemptApart(
 }
 
 /** The branch at which the build stops. */
-async function branchOf(options: TextOptions, read: Read, tools: ImportTools): Promise<string | undefined> {
+async function branchOf(options: TextOptions, read: Read, tools: KernelTools): Promise<string | undefined> {
   const { text, name } = await kernelText(treeOf(read), { ...options, marked: true });
   const file = await tools.scratch.write(name, text);
   try {
@@ -307,28 +313,12 @@ interface Built {
 }
 
 /** The same kernel, with the types that its build gives the parameters of helper functions. */
-async function withTypes(plain: Built, tree: KernelTree, options: TextOptions, tools: ImportTools): Promise<Built> {
+async function withTypes(plain: Built, tree: KernelTree, options: TextOptions, tools: KernelTools): Promise<Built> {
   const helpers = helperTypes(plain.text, plain.built.helpers ?? []);
   if (helpers.size === 0) return plain;
   const { text, name } = await kernelText(tree, { ...options, helpers });
-  const built = await build(text, name, tools);
+  const built = await tools.build(text, name);
   return typeof built === "string" || built.python !== plain.built.python ? plain : { text, built };
-}
-
-/** The built kernel, or why it can't be built. */
-async function build(text: string, name: string, { scratch, language }: ImportTools): Promise<CompiledKernel | string> {
-  const file = await scratch.write(name, text);
-  try {
-    const [kernel] = await importKernels([file], [file], language);
-    return await kernel!.compile();
-  } catch (error) {
-    if (!isBuildError(error))
-      return `what is written does not run: ${error instanceof Error ? error.message : String(error)}`;
-    const first = error.diagnostics.find(({ severity }) => severity === "error");
-    const at = first?.at?.line;
-    const said = at === undefined ? "" : ` (at ${JSON.stringify(text.split("\n")[at - 1]?.trim() ?? "")})`;
-    return `what is written does not build: ${first?.message ?? error.message}${said}`;
-  }
 }
 
 function treeOf({ functions, calls, tuning, launch }: Read): KernelTree {
@@ -365,7 +355,7 @@ async function compare(
   read: Read,
   kernel: CompiledKernel,
   names: Names,
-  { worker, deadlineMs }: ImportTools,
+  { worker, deadlineMs }: KernelTools,
 ): Promise<CallMatch> {
   const workspace = await openWorkspace(kernel);
   try {

@@ -30,25 +30,27 @@ export async function inferredOf(
   const noted = notedValues(tree, tensors);
   if (noted.length === 0 || tensors.length === 0) return undefined;
   const grid = tree.launch?.grid ? undefined : notedGrid(tree, tensors, noted);
-  return new Inference(noted, write).of({ ...(grid && { grid }), requires: [] });
+  const start = { ...(grid && { grid }), requires: [] };
+  const made = await write(start);
+  return made && new Inference(noted, made).of(start);
 }
 
 class Inference {
   constructor(
     private readonly noted: NotedValues,
-    private readonly write: Write,
+    private readonly made: Written,
   ) {}
 
-  async of(start: Inferred): Promise<Inferred | undefined> {
+  of(start: Inferred): Inferred | undefined {
     let now = start;
-    let lacks = await this.#lacks(now);
+    let lacks = this.#lacks(now);
     if (!lacks) return undefined;
     // What a round asks for is left out again where it shows nothing and leads to nothing.
     const steps = [now];
     for (let round = 0; round < MOST.rounds && lacks.length > 0; round++) {
       const more = this.#conditionsFor(lacks, now.requires);
       const next: Inferred = { ...now, requires: [...now.requires, ...more] };
-      const left = more.length > 0 ? await this.#lacks(next) : undefined;
+      const left = more.length > 0 ? this.#lacks(next) : undefined;
       if (!left) break;
       if (left.length < lacks.length) steps.push(next);
       [now, lacks] = [next, left];
@@ -57,12 +59,12 @@ class Inference {
   }
 
   /** What is open, in the names of the Python. */
-  async #lacks(inferred: Inferred): Promise<readonly Lack[] | undefined> {
-    const made = await this.write(inferred);
-    const lacks = made?.built.lacking?.();
-    if (!made || !lacks) return undefined;
-    const originals = new Map(Object.entries(made.parameters).map(([python, name]) => [name, python]));
-    return lacks.map((lack) => ({ ...lack, wanted: lack.wanted.map((each) => renamed(each, originals)) }));
+  #lacks({ requires }: Inferred): readonly Lack[] | undefined {
+    const { built, parameters } = this.made;
+    const names = new Map(Object.entries(parameters));
+    const lacks = built.lacking?.(requires.map((each) => renamed(each, names)));
+    const originals = new Map([...names].map(([python, name]) => [name, python]));
+    return lacks?.map((lack) => ({ ...lack, wanted: lack.wanted.map((each) => renamed(each, originals)) }));
   }
 
   /** For each lack the first condition that is new and holds of every launch. */
@@ -76,12 +78,12 @@ class Inference {
   }
 
   /** Without the conditions that show nothing. */
-  async #withoutNeedless(inferred: Inferred): Promise<Inferred> {
-    const open = (await this.#lacks(inferred))?.length ?? 0;
+  #withoutNeedless(inferred: Inferred): Inferred {
+    const open = this.#lacks(inferred)?.length ?? 0;
     let now = inferred;
     for (const condition of inferred.requires.toReversed().slice(0, MOST.left)) {
       const fewer = { ...now, requires: now.requires.filter((each) => each !== condition) };
-      const lacks = await this.#lacks(fewer);
+      const lacks = this.#lacks(fewer);
       if (lacks && lacks.length <= open) now = fewer;
     }
     return now;

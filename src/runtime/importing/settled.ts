@@ -46,7 +46,10 @@ export async function settled<Kernel>(settling: Settling<Kernel>): Promise<Settl
       const isRight = found.pointers.length + found.outputs.length === 0;
       const kernel = isRight ? await compared(lift, each) : undefined;
       if (kernel !== undefined) return { kernel, kept, refuted };
-      if (!isRight) wrong ??= found;
+      if (isRight) continue;
+      // What is refuted of some launches is of more of them.
+      wrong = found;
+      break;
     }
     if (!wrong) break;
     const { pointers, outputs } = wrong;

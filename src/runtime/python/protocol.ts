@@ -161,8 +161,15 @@ export interface ReadCall {
   readonly ttir: string;
 }
 
+/** Seconds of a processor: in Triton's compiler, in the user's script and in what is ours. */
+export interface Spent {
+  readonly triton: number;
+  readonly script: number;
+  readonly own: number;
+}
+
 /** A kernel of the file, with the line of its function; `refused` says why it can't be read. */
-export type ReadKernel = { readonly name: string; readonly line: number } & (
+export type ReadKernel = { readonly name: string; readonly line: number; readonly spent?: Spent } & (
   | { readonly refused: string }
   /** The kernel's own tree is the first. */
   | {
@@ -175,6 +182,7 @@ export type ReadKernel = { readonly name: string; readonly line: number } & (
 
 export interface ImportResult {
   readonly kernels: readonly ReadKernel[];
+  readonly spent: Spent;
   /** Why the script did not come to its end. */
   readonly stopped?: string;
 }
@@ -202,6 +210,7 @@ export type CallMatch =
 
 export interface MatchResult {
   readonly calls: readonly CallMatch[];
+  readonly spent: Spent;
 }
 
 export interface CompileResult extends Resources {

@@ -37,7 +37,7 @@ async function copying({ params, grid, requires, index }: Part): Promise<{ lacks
   const open = built
     .proof()
     .obligations.filter(({ property, verdict }) => property === "bounds" && verdict.kind !== "proved");
-  return { lacks: built.lacking!(), open: open.length };
+  return { lacks: built.lacking!()!, open: open.length };
 }
 
 const wanted = (lacks: readonly Lack[], property: string): readonly HostExpression[] =>

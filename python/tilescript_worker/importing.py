@@ -18,6 +18,7 @@ from triton.runtime.jit import JITFunction
 from .block_pointers import block_pointers
 from .dataflow import difference
 from .descendants import none_left
+from .given_types import listed, refusal, stars, unknown_names
 from .host import first_config, launch_of, tuning_of
 from .modules import import_file
 from .other_constants import observe_others
@@ -47,8 +48,13 @@ def _kernels(request: dict[str, Any]) -> dict[str, Any]:
     found = {name: kernel for name, kernel in kernels_of(module, path).items() if _is_wanted(name, request)}
     if not found:
         why = "; it sets TRITON_INTERPRET, with which Triton makes none: remove that line" if _interprets() else ""
-        raise RequestError("unsupported", f"the file has no kernel{_named(request)}{why}")
-    return {"kernels": [_for_types(name, kernel, module, request["types"]) for name, kernel in found.items()]}
+        others = listed("; it has ", kernels_of(module, path))
+        raise RequestError("unsupported", f"the file has no kernel{_named(request)}{why or others}")
+    unknown = unknown_names(found, request["types"])
+    if unknown is not None:
+        raise RequestError("unsupported", unknown)
+    several = len(found) > 1
+    return {"kernels": [_for_types(name, each, module, request["types"], several) for name, each in found.items()]}
 
 
 def _launched(path: str, script: str, request: dict[str, Any]) -> dict[str, Any]:
@@ -64,9 +70,15 @@ def _launched(path: str, script: str, request: dict[str, Any]) -> dict[str, Any]
     if not own:
         why = f": it stopped, {launches.stopped}" if launches.stopped else ""
         why += "; it sets TRITON_INTERPRET: remove that line" if _interprets() else ""
+        why = why or listed("; it launches ", [_with_file(kernel, path) for kernel in launches.calls])
         raise RequestError("unsupported", f"the script launches no kernel of the file{_named(request)}{why}")
     kernels = [_as_launched(kernel, calls) for kernel, calls in own.items()]
     return {"kernels": kernels, **({"stopped": launches.stopped} if launches.stopped else {})}
+
+
+def _with_file(kernel: JITFunction, path: str) -> str:
+    own = os.path.realpath(inspect.getsourcefile(kernel.fn) or "")
+    return kernel.__name__ if own == path else f"{kernel.__name__} of {own}"
 
 
 def _as_launched(kernel: JITFunction, calls: Calls) -> dict[str, Any]:
@@ -146,18 +158,21 @@ def _is_wanted(name: str, request: dict[str, Any]) -> bool:
     return not request["kernels"] or name in request["kernels"]
 
 
-def _for_types(name: str, kernel: JITFunction, module: ModuleType, types: dict[str, Any]) -> dict[str, Any]:
+def _for_types(
+    name: str, kernel: JITFunction, module: ModuleType, types: dict[str, Any], others: bool
+) -> dict[str, Any]:
+    said = refusal(kernel, types, others)
+    if said is not None:
+        return {**_head(name, kernel), "refused": said}
     tuned = first_config(kernel)
-    lacking = [
-        param.name
-        for param in kernel.params
-        if param.name not in types and param.name not in tuned and not param.has_default
-    ]
-    if lacking:
-        return {**_head(name, kernel), "refused": f"--types lacks {', '.join(lacking)}"}
-    given = {param.name: _given(param, types, tuned, module) for param in kernel.params}
     with measured() as spent:
+        try:
+            given = {param.name: _given(param, types, tuned, module) for param in kernel.params}
+        except RequestError as error:
+            return {**_head(name, kernel), "refused": str(error)}
         found = {**_read(name, kernel, [given]), "tuning": tuning_of(kernel, [])}
+        if "refused" in found:
+            found["refused"] += stars(kernel, given)
     return {**found, "spent": spent.json()}
 
 
@@ -211,7 +226,8 @@ def _given(param: Any, types: dict[str, Any], tuned: dict[str, Any], module: Mod
         return given
     named = jit_of(getattr(module, given.value[1:], None))
     if named is None:
-        raise RequestError("unsupported", f"--types: the file has no function {given.value[1:]}")
+        functions = listed("; it has ", [each for each, value in vars(module).items() if jit_of(value) is not None])
+        raise RequestError("unsupported", f"--types: the file has no @triton.jit function {given.value[1:]}{functions}")
     return Argument("constant", value=named)
 
 

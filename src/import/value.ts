@@ -121,6 +121,8 @@ const SHORT: Readonly<Record<string, DTypeName>> = {
   u64: "uint64",
 };
 
+export const SHORT_NAMES: readonly string[] = Object.keys(SHORT);
+
 export function dtypeName(name: string): DTypeName {
   if (name in dtypeTable) return name as DTypeName;
   return SHORT[name] ?? notADType(name);

@@ -168,6 +168,44 @@ describe("mistakes of the command line", () => {
   });
 });
 
+describe("types that are no call of a kernel", () => {
+  const without = (name: string): string =>
+    TYPES.split(",")
+      .filter((each) => !each.startsWith(name))
+      .join(",");
+  const two = `${SCALE}\n@triton.jit\ndef other_kernel(z_ptr):\n    tl.store(z_ptr, 1)\n`;
+  const computed = SCALE.replace("@triton.jit", '@triton.heuristics({"BLOCK": lambda args: 64})\n@triton.jit');
+  it.each([
+    [
+      "an unknown name",
+      SCALE,
+      [`${TYPES},blok=64`],
+      "--types gives blok, which scale_kernel does not have; write BLOCK",
+    ],
+    ["other names", SCALE, [`${TYPES},qwertz=64`], "the parameters are x_ptr, y_ptr, n, factor, BLOCK"],
+    ["nothing for some", SCALE, [without("n:")], "--types lacks n; add n:i32 or n:*fp16"],
+    ["no value", SCALE, [without("BLOCK")], "--types lacks BLOCK; add BLOCK=…"],
+    ["no value of a heuristic", computed, [without("BLOCK")], "add BLOCK=… with what its heuristic gives"],
+    ["another kernel", two, [TYPES], "--types lacks z_ptr; add z_ptr:i32 or z_ptr:*fp16; --kernel NAME imports one"],
+    ["a type of a constant", SCALE, [`${without("BLOCK")},BLOCK:i32`], "gives it a value, such as BLOCK=64"],
+    ["a dtype as a number", SCALE, [`${without("n:")},n=i32`], "and n is no tl.constexpr; write n:i32"],
+    ["numbers", SCALE, [TYPES.replaceAll("*", "")], "it compiles with x_ptr:*fp32, y_ptr:*fp32: a pointer has a star"],
+    [
+      "a pointer",
+      SCALE,
+      [TYPES.replace("n:", "n:*")],
+      "it compiles with n:i32: a pointer has a star, and a number none",
+    ],
+    ["no function", SCALE, [`${without("BLOCK")},BLOCK=@foo`], "has no @triton.jit function foo; it has scale_kernel"],
+    ["no such kernel", SCALE, [TYPES, "--kernel", "foo"], "the file has no kernel foo; it has scale_kernel"],
+    ["nothing to fix", SCALE, [TYPES, "--specialise", "BLOK"], "no kernel has a parameter BLOK; write BLOCK"],
+  ] as const)("%s", async (_, python, args, why) => {
+    const ran = await run("types.py", python, "--types", ...args);
+    expect(ran.err).toContain(why);
+    expect(ran.code).not.toBe(0);
+  });
+});
+
 describe("a file that", () => {
   const cases: readonly (readonly [string, string | Buffer, RegExp])[] = [
     ["is no Python", "def (:\n", /the file is no Python: line 1/],

@@ -1,6 +1,7 @@
 import { InvalidArgumentError, Option } from "commander";
 import { stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { nearName } from "../../diagnostics/near-name.js";
 import { GivenTypesError, parseTypes } from "../../import/given-types.js";
 import type { GivenSignature } from "../../import/tree.js";
 import { thisMachine } from "../devices/machine.js";
@@ -8,6 +9,7 @@ import { importKernel, isEqual } from "../importing/imported-kernel.js";
 import { openScratch } from "../importing/scratch.js";
 import type { PlainCommand } from "../invocation/command.js";
 import { type JsonOptions, options } from "../invocation/options.js";
+import type { ReadKernel } from "../python/protocol.js";
 import { Worker } from "../python/worker.js";
 import { importText } from "../report/import-text.js";
 import type { ImportReport } from "../report/reports.js";
@@ -82,6 +84,7 @@ export const importTriton: PlainCommand<ImportOptions> = {
         ...(call !== undefined && { call: resolve(call) }),
       } as const;
       const reply = await worker.request(request, deadline * 1000);
+      if (reply.ok && typeof specialise === "object") checkNames(specialise, reply.result.kernels);
       const kernels: ImportReport["kernels"][number][] = [];
       if (!reply.ok)
         kernels.push({ kernel: kernel ?? file, status: "not imported", reason: reply.error.message, line: 1 });
@@ -128,6 +131,17 @@ function typesOf(text: string): GivenSignature {
   } catch (error) {
     throw error instanceof GivenTypesError ? new InvalidArgumentError(error.message) : error;
   }
+}
+
+/** A name that no kernel has would fix nothing. */
+function checkNames(names: readonly string[], kernels: readonly ReadKernel[]): void {
+  const params = kernels.flatMap((read) => ("refused" in read ? [] : read.functions[0]!.params));
+  const known = [...new Set(params.map((param) => param.name))];
+  const unknown = names.find((name) => !known.includes(name));
+  if (unknown === undefined || known.length === 0) return;
+  const near = nearName(unknown, known);
+  const instead = near === undefined ? `the parameters are ${known.join(", ")}` : `write ${near}`;
+  throw new UsageError(`--specialise: no kernel has a parameter ${unknown}; ${instead}`);
 }
 
 /** The files go to standard output if there is no folder for them, and the report beside them. */

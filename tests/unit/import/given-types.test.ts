@@ -30,13 +30,42 @@ describe("parseTypes", () => {
     });
   });
 
+  it("should read tuples of tuples, and dtypes as PyTorch and Triton write them", () => {
+    const one = { what: "list", items: [constant("int", 1).value] };
+    expect(parseTypes("s=((1),(1)), x : *torch.float16, D=torch.float32, y:*tl.int8,")).toEqual({
+      s: { kind: "constant", value: { what: "list", items: [one, one] } },
+      x: pointer("fp16"),
+      D: { kind: "constant", value: { what: "dtype", dtype: "fp32" } },
+      y: pointer("i8"),
+    });
+  });
+
   it.each([
-    ["x", /no NAME:TYPE or NAME=VALUE/],
-    ["x:*fp17", /x:\*fp17 is no type; write \*fp16/],
-    ["x:i32,x:i64", /gives x twice/],
-    ["x=[1]", /is no value; write a number/],
-  ])("should refuse %s", (text, why) => {
-    expect(() => parseTypes(text)).toThrow(why);
+    ["x", "each needs the name of its parameter, such as x:i32"],
+    ["*fp32,i32", "each needs the name of its parameter, such as x:*fp32"],
+    ['{"x":"*fp32"}', "write x:*fp16 for a pointer, n:i32 for a number, BLOCK=64 for a constant"],
+    ["x:*fp17", "x:*fp17 is no type; write x:*fp16"],
+    ["x:*half", "write x:*fp16"],
+    ["x:int", "write x:i32"],
+    ["x:", "write x:*fp16 for a pointer, or x:i32 for a number"],
+    ["x:fp32*", "the star of a pointer stands first, x:*fp32"],
+    ["x:**fp32", "a pointer to pointers is an array of addresses, x:*i64"],
+    ["x:*fp32:16", "what it is a multiple of changes nothing here, x:*fp32"],
+    ["x:(*fp32,*fp32)", "a parameter takes one pointer or number, or a tuple of constants, x=(1,2)"],
+    ["x:i32,x:i64", "It gives x twice; leave out one of the two"],
+    ["B:constexpr", "a constant is given by its value, such as B=64"],
+    ["n:100", "a value stands behind =, n=100"],
+    ["n:None", "a value stands behind =, n=None"],
+    ["x=*fp32", "a type stands behind a colon, x:*fp32"],
+    ["x:*fp32;n:i32", "separate parameters by commas, such as x:*fp32,n:i32"],
+    ["B=64 n:i32", "separate parameters by commas, B=64,n:i32"],
+    ["x=[1,2]", "write a tuple, x=(1,2)"],
+    ["B=(64", '"B=(64" has a ) too many or too few'],
+    ["B=64)", '"B=64)" has a ) too many or too few'],
+    ["a='x", `"a='x" has a ' too many or too few`],
+    ["f=lambda x: x", "@name of a function of the file"],
+  ])("should refuse %s with what to write", (text, why) => {
+    expect(() => parseTypes(text)).toThrow(`${why}.`);
   });
 });
 

@@ -14,7 +14,12 @@ interface Part {
 }
 
 /** Copies what an index reaches. */
-async function copying({ params, grid, requires, index }: Part): Promise<{ lacks: readonly Lack[]; open: number }> {
+async function copying({ params, grid, requires, index }: Part): Promise<{
+  readonly lacks: readonly Lack[];
+  readonly open: number;
+  /** What is open if a launch had to meet this too. */
+  readonly lacksWith: (...more: readonly HostExpression[]) => readonly Lack[] | undefined;
+}> {
   const copy = kernel(
     "copy",
     {
@@ -37,7 +42,7 @@ async function copying({ params, grid, requires, index }: Part): Promise<{ lacks
   const open = built
     .proof()
     .obligations.filter(({ property, verdict }) => property === "bounds" && verdict.kind !== "proved");
-  return { lacks: built.lacking!()!, open: open.length };
+  return { lacks: built.lacking!()!, open: open.length, lacksWith: (...more) => built.lacking!(more) };
 }
 
 const wanted = (lacks: readonly Lack[], property: string): readonly HostExpression[] =>
@@ -47,8 +52,10 @@ const N = { param: "N" };
 describe("what is open", () => {
   it("should be closed by a size that covers a number of programs", async () => {
     const rows: Part = { params: { BLOCK: scalar(tl.int32) }, grid: () => [12], index: () => tl.programId(0) };
-    const { lacks } = await copying({ ...rows, params: {} });
-    expect(wanted(lacks, "bounds")).toContainEqual({ op: "ge", of: [N, { value: 12 }] });
+    const { lacks, lacksWith } = await copying({ ...rows, params: {} });
+    const atLeast12: HostExpression = { op: "ge", of: [N, { value: 12 }] };
+    expect(wanted(lacks, "bounds")).toContainEqual(atLeast12);
+    expect([lacksWith(atLeast12), lacksWith({ op: "ge", of: [N, { value: 11 }] })]).toEqual([[], lacks]);
     const { lacks: none, open } = await copying({ ...rows, params: {}, requires: (args) => [args.N.ge(12)] });
     expect([none, open]).toEqual([[], 0]);
   });

@@ -31,7 +31,10 @@ export interface OpRecord<Given extends Operands, Options extends Operands>
 const OP: unique symbol = Symbol("tilescript.op");
 
 /** The author's function, with its record. */
-export type OpFunction<Signature> = Signature & { readonly [OP]: Op };
+export type OpFunction<Signature> = Signature & {
+  /** @internal */
+  readonly [OP]: Op;
+};
 
 /**
  * Defines an op: `defineOp<Signature>()({ … })`. `Signature` is how an author calls it, with types written out; the

@@ -3,7 +3,6 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { buys } from "../../docs/install-tables.js";
-import { declarationsOf } from "../../scripts/prepack.js";
 
 const root = join(import.meta.dirname, "../..");
 const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
@@ -23,17 +22,4 @@ test("the figures are of these dependencies (renew them with npm run package:fig
     readonly now: { readonly dependencies: readonly { readonly name: string }[] };
   };
   expect(now.dependencies.map(({ name }) => name).sort()).toEqual(names);
-});
-
-test("a declaration brings those that it names, in each way that it may name them", () => {
-  const files: Readonly<Record<string, string>> = {
-    "/index.d.ts": `export * from "./a.js";\nimport "./e.js";\nexport type T = import("./b/c.js").C;`,
-    "/a.d.ts": `import type { D } from "./b/d.js";\nimport fc from "fast-check";\nexport type A = D;`,
-    "/b/c.d.ts": `export interface C {}`,
-    "/b/d.d.ts": `export type D = import("../a.js").A;`,
-    "/e.d.ts": `declare module "x" {}`,
-    "/unused.d.ts": `export {};`,
-  };
-  const found = declarationsOf(["/index.d.ts"], (file) => files[file]!);
-  expect([...found].sort()).toEqual(["/a.d.ts", "/b/c.d.ts", "/b/d.d.ts", "/e.d.ts", "/index.d.ts"]);
 });

@@ -15,6 +15,8 @@ export const syntax = defineCode("syntax", (message: string) => message);
 
 export const exception = defineCode("exception", {
   thrown: (name: string, message: string, remedy: string) => `${name}: ${message}${remedy}`,
+  ours: (thrown: string, version: string, place: string) =>
+    `TileScript ${version} failed at ${place}: please report this line (${thrown}); TILESCRIPT_DEBUG=1 shows the stack`,
   notAnError: (value: unknown) => `${String(value)} was thrown and is not an Error; throw new Error("why") instead`,
 });
 

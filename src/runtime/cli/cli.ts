@@ -184,7 +184,8 @@ function ending(error: unknown, verbose: boolean): Ending {
   if (error instanceof UsageError) return { ...usage(error.message), exitCode: exitCodes.usage };
   if (error instanceof EnvironmentError) return { ...environment(error.message), exitCode: exitCodes.environment };
   const diagnostics = isBuildError(error) ? error.diagnostics : thrownDiagnostics(error);
-  const stack = verbose && !isBuildError(error) && error instanceof Error ? [error.stack ?? ""] : [];
+  const isWanted = verbose || Boolean(process.env["TILESCRIPT_DEBUG"]);
+  const stack = isWanted && !isBuildError(error) && error instanceof Error ? [error.stack ?? ""] : [];
   const message = [...diagnostics.map(diagnosticText), ...stack].join("\n");
   const told = diagnostics.map(withRemedy);
   return { code: diagnostics[0]!.code, message, exitCode: exitCodes.failed, diagnostics: told };

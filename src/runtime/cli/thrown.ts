@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { packageFolder } from "../system/package-folder.js";
+import { packageFolder, version } from "../system/package-folder.js";
 import { problem, type Diagnostic, type Location } from "../../diagnostics/diagnostic.js";
 import { exception, imports, syntax } from "../../diagnostics/catalogue/command-codes.js";
 
@@ -45,20 +45,34 @@ function missingExport({ message, stack = "" }: Error): Diagnostic | undefined {
 }
 
 function otherError(error: Error): Diagnostic {
+  const own = ownFrame(error);
+  if (own !== undefined)
+    return problem(exception.ours(`${error.name}: ${error.message}`, version, own), authorFrame(error));
   const early = error instanceof ReferenceError && error.message.includes("before initialization");
   const remedy = early ? "; it is used before its line has run: do two files import each other?" : "";
   return problem(exception.thrown(error.name, error.message, remedy), authorFrame(error));
 }
 
+/** Where our own code broke: a mistake of its author's would have a message. */
+function ownFrame({ stack = "", name }: Error): string | undefined {
+  if (!/^(?:Type|Range|Reference)Error$/.test(name)) return undefined;
+  const [innermost] = framesOf(stack);
+  if (innermost === undefined || !isOurs(innermost.file)) return undefined;
+  const { file, line, column } = innermost;
+  return `${relative(packageFolder, file).replaceAll("\\", "/")}:${line}:${column}`;
+}
+
 /** The innermost line of the stack that is neither ours nor a dependency's. */
 function authorFrame({ stack = "" }: Error): Location | undefined {
-  for (const line of stack.split("\n")) {
-    const [, place = "", number, column] = /^\s+at (?:.*\(|async )?(.+):(\d+):(\d+)\)?$/.exec(line) ?? [];
-    const file = pathOf(place);
-    if (isAbsolute(file) && !file.includes("node_modules") && !isOurs(file))
-      return { file, line: Number(number), column: Number(column) };
-  }
-  return undefined;
+  return framesOf(stack).find(({ file }) => isAbsolute(file) && !file.includes("node_modules") && !isOurs(file));
+}
+
+/** The lines of a stack that have a place, innermost first. */
+function framesOf(stack: string): readonly Location[] {
+  return stack.split("\n").flatMap((text) => {
+    const [, place = "", line, column] = /^\s+at (?:.*\(|async )?(.+):(\d+):(\d+)\)?$/.exec(text) ?? [];
+    return place === "" ? [] : [{ file: pathOf(place), line: Number(line), column: Number(column) }];
+  });
 }
 
 function pathOf(place: string): string {

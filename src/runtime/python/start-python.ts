@@ -1,9 +1,9 @@
 /** How Python is started: with our package first on its path, and the current folder last. */
 import { delimiter, join } from "node:path";
-import { packageFolder } from "../system/package-folder.js";
+import { isBundle, packageFolder } from "../system/package-folder.js";
 
 /** Folder that holds the worker's package and its lock. */
-export const pythonFolder = join(packageFolder, "python/");
+export const pythonFolder = join(packageFolder, isBundle ? "dist/python/" : "python/");
 
 /** The environment of a Python that imports our package. */
 export function pythonEnv(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {

@@ -19,3 +19,6 @@ export const packageFolder = dirname(manifest);
 
 /** The package's version. */
 export const { version } = JSON.parse(readFileSync(manifest, "utf8")) as { readonly version: string };
+
+/** Whether this is the bundle that npm has: its modules and its Python lie in `dist`. */
+export const isBundle = /[\\/]tilescript-modules[\\/]/.test(here);

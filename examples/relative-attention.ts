@@ -32,6 +32,7 @@ export const relativeAttention = kernel(
       configs: [
         { BLOCK_M: 128, BLOCK_N: 64, numWarps: 8, numStages: 3 },
         { BLOCK_M: 128, BLOCK_N: 64, numWarps: 4, numStages: 3 },
+        { BLOCK_M: 128, BLOCK_N: 32, numWarps: 4, numStages: 3, maxnreg: 168 },
         { BLOCK_M: 64, BLOCK_N: 64, numWarps: 4, numStages: 3 },
         { BLOCK_M: 64, BLOCK_N: 32, numWarps: 4, numStages: 3 },
       ],
@@ -54,22 +55,24 @@ export const relativeAttention = kernel(
     // Rows past the end, which are not stored, take the biases of the last one.
     const lastDistance = tl.minimum(rm, S.sub(1)).add(S).sub(1);
     const queries = tl.load(q.at(head, rm, rd));
-    const scale = tl.rsqrt(HEAD_DIM.to(tl.float32)).mul(LOG2_E);
+    const scale = tl.rsqrt(HEAD_DIM.to(tl.float32));
     const best = tl.mut(tl.full([BLOCK_M], -Infinity, tl.float32));
     const total = tl.mut(tl.zeros([BLOCK_M], tl.float32));
     const acc = tl.mut(tl.zeros([BLOCK_M, HEAD_DIM], tl.float32));
 
+    const offsets = tl.arange(0, BLOCK_N);
     /** The keys from `start` on, of which only a `partial` block passes the end. */
     const visit = (start: Scalar<"int32">, partial: boolean): void => {
-      const columns = start.add(tl.arange(0, BLOCK_N));
+      const columns = start.add(offsets);
       const rn = partial ? columns : tl.inBounds(columns);
-      const products = tl.dot(queries, tl.load(k.at(head, rn, rd).T)).mul(scale);
-      const distance = lastDistance.col.sub(rn.row);
+      const products = tl.dot(queries, tl.load(k.at(head, rn, rd).T));
+      // From each row to the first key, less how far a key lies behind it.
+      const distance = lastDistance.sub(start).col.sub(offsets.row);
       const distances = tl.load(bias.gather(head, partial ? distance : tl.inBounds(distance)));
-      const biased = products.add(distances.to(tl.float32).mul(LOG2_E));
+      const biased = products.mul(scale).add(distances.to(tl.float32));
       const scores = partial ? tl.where(rn.row.lt(S), biased, -Infinity) : biased;
-      const newBest = tl.maximum(best.value, tl.max(scores, 1));
-      const weights = tl.exp2(scores.sub(newBest.col));
+      const newBest = tl.maximum(best.value, tl.max(scores, 1).mul(LOG2_E));
+      const weights = tl.exp2(scores.mul(LOG2_E).sub(newBest.col));
       const alpha = tl.exp2(best.value.sub(newBest));
       total.value = total.value.mul(alpha).add(tl.sum(weights, 1));
       acc.value = tl.dot(weights.to(T), tl.load(v.at(head, rn, rd)), acc.value.mul(alpha.col));

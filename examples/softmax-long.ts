@@ -24,7 +24,7 @@ export const softmaxLong = kernel(
       KEPT: constexpr(),
       LANES: constexpr(),
       ROUNDS: constexpr(),
-      // Programs that share a multiprocessor.
+      // Programs for each multiprocessor, side by side or one after the other.
       RESIDENT: constexpr(),
     },
     // No program has a row more than the others if that can be, so that none runs alone at the end.
@@ -35,6 +35,7 @@ export const softmaxLong = kernel(
       key: ["M", "N"],
       configs: [
         { KEPT: 32768, LANES: 1024, ROUNDS: 1, RESIDENT: 1, numWarps: 32 },
+        { KEPT: 32768, LANES: 1024, ROUNDS: 1, RESIDENT: 2, numWarps: 32 },
         { KEPT: 32768, LANES: 1024, ROUNDS: 2, RESIDENT: 1, numWarps: 32 },
         { KEPT: 16384, LANES: 1024, ROUNDS: 4, RESIDENT: 1, numWarps: 32 },
         { KEPT: 32768, LANES: 512, ROUNDS: 4, RESIDENT: 1, numWarps: 16 },

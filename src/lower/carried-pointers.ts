@@ -165,6 +165,11 @@ export class CarriedPointers {
     });
   }
 
+  /** Whether the innermost loop multiplies matrices, so that each instruction for an address counts. */
+  get multiplies(): boolean {
+    return this.#loops.at(-1)?.carries ?? false;
+  }
+
   /** Whether some of these indices change in the innermost loop and others stay. */
   mixes(indices: readonly Argument[]): boolean {
     const loop = this.#loops.at(-1);

@@ -32,6 +32,7 @@ import { CarriedPointers } from "./carried-pointers.js";
 import {
   ADD,
   AND,
+  apartIn,
   author,
   GE,
   id,
@@ -191,7 +192,7 @@ class Lowering {
     if (view) {
       const order = permutes(statement.operands, view.rank);
       const axes = view.axes.map((axis) => (axis === undefined ? undefined : order.indexOf(axis)));
-      this.#views.set(result!, { ...view, axes });
+      this.#views.set(result!, { ...view, axes, at: statement.at });
       return;
     }
     const param = this.#tensor(from);
@@ -238,6 +239,7 @@ class Lowering {
       claimed: isList(claimed) ? claimed.map((flag) => isLiteral(flag) && flag.value === true) : [],
       axes: indices.map((index) => (layout === "grid" && rankOf(index) === 1 ? next++ : undefined)),
       rank: result.type.kind === "view" ? result.type.shape.length : 0,
+      at: statement.at,
     });
   }
 
@@ -274,11 +276,32 @@ class Lowering {
     const lanes = axes.filter((axis) => !isScalar(view.indices[axis]!));
     const others = axes.filter((axis) => !lanes.includes(axis));
     const start = this.#start(view, others);
+    const isGather = this.#carried.multiplies && lanes.length === 1;
+    const apart = isGather ? apartIn(view, lanes[0]!, this.#definitions) : undefined;
+    if (apart) {
+      const row = ADD(start, author(apart.x));
+      return this.#under(view, () => apart.join(row, author(apart.y)));
+    }
     const [first, ...more] = lanes.flatMap((axis) => term(view.indices[axis]!, view, axis));
     if (first === undefined) return start;
     // In a loop, what stays is widened once; a sum in 32 bits would be widened again each time.
     const isApart = more.length === 0 || this.#carried.mixes(lanes.map((axis) => view.indices[axis]!));
-    return (isApart ? ADD(start, first, ...more) : ADD(start, ADD(first, ...more))) as Handle;
+    if (isApart) return this.#under(view, () => ADD(start, first, ...more));
+    const offsets = ADD(first, ...more);
+    return this.#under(view, () => ADD(start, offsets));
+  }
+
+  /** Pointers under the name that the author gave their view. */
+  #under(view: View, make: () => unknown): Handle {
+    const { pinned } = this.#recorder;
+    this.#recorder.pinned = view.at;
+    this.#recorder.anonymous = false;
+    try {
+      return make() as Handle;
+    } finally {
+      this.#recorder.anonymous = true;
+      this.#recorder.pinned = pinned;
+    }
   }
 
   /** `x_ptr + row * stride_xm`: what all lanes share lies on the pointer. */

@@ -1,4 +1,5 @@
 /** What an index adds to the address of a view, written with the ops themselves. */
+import type { Location } from "../diagnostics/diagnostic.js";
 import { dtypes } from "../types/dtype.js";
 import { Handle } from "../ir/handle.js";
 import {
@@ -31,6 +32,8 @@ export interface View {
   /** Which axis of the result each index spans; undefined for scalars, and for gathers, whose indices broadcast. */
   readonly axes: readonly (number | undefined)[];
   readonly rank: number;
+  /** Where the author wrote it: the `const` of a view names its pointers. */
+  readonly at: Location | undefined;
 }
 
 /** An argument as the author-side functions take it. */
@@ -42,6 +45,42 @@ export function author(argument: Argument): unknown {
 /** Whether an index is the same in all lanes of its view. */
 export function isScalar(index: Argument): boolean {
   return !isValue(index) || index.type.kind !== "tile" || index.type.shape.length === 0;
+}
+
+/**
+ * The parts of a gather's index that is `rows.col - cols.row`, or a sum of such. Added to the pointer one after the other
+ * they need one address for each row, and constants for the lanes of a row that an arange numbers; their sum needs an
+ * address of 64 bits for each lane. Triton 3.6 makes a tenth fewer instructions of the loop of `relative-attention` so,
+ * and a fifth fewer with 4 warps.
+ */
+export function apartIn(
+  { tensor, indices, axes }: View,
+  axis: number,
+  definitions: ReadonlyMap<Value, Statement>,
+): { readonly x: Value; readonly y: Value; readonly join: AnyOp } | undefined {
+  const stride = tensor.strides[axis]!;
+  const isDense = isLiteral(stride) && stride.value === 1 && tensor.offsets !== "int64";
+  if (axes[axis] !== undefined || !isDense) return undefined;
+  const made = unclaimed(indices[axis]!, definitions);
+  if (made?.kind !== "op") return undefined;
+  const [x, y] = made.operands;
+  const { integer } = made.op.facts;
+  const join = integer === "sum" ? ADD : integer === "difference" ? SUB : undefined;
+  return join && isValue(x) && isValue(y) && areAcross(x, y) ? { x, y, join } : undefined;
+}
+
+/** What makes an index, below what only states facts about it. */
+function unclaimed(index: Argument, definitions: ReadonlyMap<Value, Statement>): Statement | undefined {
+  const made = isValue(index) ? definitions.get(index) : undefined;
+  return made?.kind === "op" && made.op.facts.claimsInBounds ? unclaimed(made.operands[0]!, definitions) : made;
+}
+
+/** Whether two tiles of two axes have a row and a column: their broadcast has more lanes than both. */
+function areAcross(x: Value, y: Value): boolean {
+  if (x.type.kind !== "tile" || y.type.kind !== "tile") return false;
+  const [from, to] = [x.type.shape, y.type.shape];
+  if (from.length !== 2 || to.length !== 2) return false;
+  return (from[0] === 1 && to[1] === 1) || (from[1] === 1 && to[0] === 1);
 }
 
 /** What an argument is, in a key. */

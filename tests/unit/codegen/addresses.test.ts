@@ -40,6 +40,45 @@ describe("addresses", () => {
     `);
   });
 
+  test("should add rows and columns of a dense index to the pointer one after the other in products", () => {
+    expect(bodyOf(addresses.diagonals)).toMatchInlineSnapshot(`
+      "row = tl.program_id(0) * B + tl.arange(0, B)
+      col = tl.program_id(1) * B + tl.arange(0, B)
+      far = row + (M - 1)
+      lanes = tl.arange(0, B)
+      sum_ = tl.zeros([B, B], dtype=tl.float32)
+      b_ptrs = b_ptr + (lanes[:, None] * N + col[None, :])
+      mask_n = col[None, :] < N
+      for start in range(0, M, B):
+          k = start + lanes
+          offsets = (far - start)[:, None]
+          down = offsets - lanes[None, :]
+          factors = tl.load(x_ptr + offsets - lanes[None, :]) + tl.load(
+              x_ptr + row[:, None] + k[None, :],
+              mask=row[:, None] + k[None, :] < L,
+              other=0.0,
+          )
+          mask = (down >= 0) & (down < L)
+          others = tl.load(
+              strided_ptr + down * stride_strided_l, mask=mask, other=0.0
+          ) + tl.load(long_ptr + down, mask=mask, other=0.0)
+          sum_ = tl.dot(
+              factors + others,
+              tl.load(b_ptrs, mask=(lanes[:, None] < M - start) & mask_n, other=0.0),
+              sum_,
+          )
+          b_ptrs += B * N
+      # Not in a loop that multiplies.
+      offsets = row[:, None] + col[None, :]
+      last = tl.load(x_ptr + offsets, mask=offsets < L, other=0.0).to(tl.float32)
+      tl.store(
+          y_ptr + (row[:, None] * stride_ym + col[None, :] * stride_yn),
+          sum_ + last,
+          mask=(row[:, None] < M) & mask_n,
+      )"
+    `);
+  });
+
   test("should compare no index with what its range, a claim or its axis says", () => {
     expect(bodyOf(addresses.promised)).toMatchInlineSnapshot(`
       "rm = tl.program_id(0) * BM + tl.arange(0, BM)

@@ -111,13 +111,13 @@ def moe_gemm_kernel(
             mask=tokens < M,
             other=0.0,
         )[:, None]
+    place = out_ptr + (
+        tokens[:, None] * stride_out_m
+        + slots[:, None] * stride_out_top_k
+        + rn[None, :] * stride_out_n
+    )
     tl.store(
-        out_ptr
-        + (
-            tokens[:, None] * stride_out_m
-            + slots[:, None] * stride_out_top_k
-            + rn[None, :] * stride_out_n
-        ),
+        place,
         acc.to(out_ptr.dtype.element_ty),
         mask=(tokens[:, None] < M) & (rn[None, :] < N),
     )

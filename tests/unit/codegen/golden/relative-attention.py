@@ -27,6 +27,9 @@ def _first_config(_call, quantiles):
     configs=[
         triton.Config({"BLOCK_M": 128, "BLOCK_N": 64}, num_warps=8, num_stages=3),
         triton.Config({"BLOCK_M": 128, "BLOCK_N": 64}, num_warps=4, num_stages=3),
+        triton.Config(
+            {"BLOCK_M": 128, "BLOCK_N": 32}, num_warps=4, num_stages=3, maxnreg=168
+        ),
         triton.Config({"BLOCK_M": 64, "BLOCK_N": 64}, num_warps=4, num_stages=3),
         triton.Config({"BLOCK_M": 64, "BLOCK_N": 32}, num_warps=4, num_stages=3),
     ],
@@ -57,23 +60,25 @@ def relative_attention_kernel(
         mask=mask_s,
         other=0.0,
     )
-    scale = tl.rsqrt(tl.full([], HEAD_DIM, tl.float32)) * 1.4426950408889634
+    scale = tl.rsqrt(tl.full([], HEAD_DIM, tl.float32))
     best = tl.full([BLOCK_M], float("-inf"), dtype=tl.float32)
     total = tl.zeros([BLOCK_M], dtype=tl.float32)
     acc = tl.zeros([BLOCK_M, HEAD_DIM], dtype=tl.float32)
-    whole = (S // BLOCK_N) * BLOCK_N
+
     offsets = tl.arange(0, BLOCK_N)
+    whole = (S // BLOCK_N) * BLOCK_N
     k_ptrs = k_ptr + (head * (S * HEAD_DIM) + offsets[None, :] * HEAD_DIM + rd[:, None])
     bias_base = bias_ptr + head * DISTANCES
     v_ptrs = v_ptr + (head * (S * HEAD_DIM) + offsets[:, None] * HEAD_DIM + rd[None, :])
     for start in range(0, whole, BLOCK_N):
-        columns = start + offsets
-        products = tl.dot(queries, tl.load(k_ptrs)) * scale
-        distance = last_distance[:, None] - columns[None, :]
-        distances = tl.load(bias_base + distance)
-        biased = products + distances.to(tl.float32) * 1.4426950408889634
-        new_best = tl.maximum(best, tl.max(biased, axis=1))
-        weights = tl.exp2(biased - new_best[:, None])
+        products = tl.dot(queries, tl.load(k_ptrs))
+        # From each row to the first key, less how far a key lies behind it.
+        distances = tl.load(
+            bias_base + (last_distance - start)[:, None] - offsets[None, :]
+        )
+        biased = products * scale + distances.to(tl.float32)
+        new_best = tl.maximum(best, tl.max(biased, axis=1) * 1.4426950408889634)
+        weights = tl.exp2(biased * 1.4426950408889634 - new_best[:, None])
         alpha = tl.exp2(best - new_best)
         total = total * alpha + tl.sum(weights, axis=1)
         acc = tl.dot(
@@ -94,22 +99,20 @@ def relative_attention_kernel(
     )
     for start in range(whole, S, BLOCK_N):
         columns = start + offsets
-        products = (
-            tl.dot(
-                queries, tl.load(k_ptrs_1, mask=offsets[None, :] < S - start, other=0.0)
-            )
-            * scale
+        products = tl.dot(
+            queries, tl.load(k_ptrs_1, mask=offsets[None, :] < S - start, other=0.0)
         )
-        distance = last_distance[:, None] - columns[None, :]
+        offsets_1 = (last_distance - start)[:, None]
+        distance = offsets_1 - offsets[None, :]
         distances = tl.load(
-            bias_base + distance,
+            bias_base + offsets_1 - offsets[None, :],
             mask=(distance >= 0) & (distance < DISTANCES),
             other=0.0,
         )
-        biased = products + distances.to(tl.float32) * 1.4426950408889634
+        biased = products * scale + distances.to(tl.float32)
         scores = tl.where(columns[None, :] < S, biased, float("-inf"))
-        new_best = tl.maximum(best, tl.max(scores, axis=1))
-        weights = tl.exp2(scores - new_best[:, None])
+        new_best = tl.maximum(best, tl.max(scores, axis=1) * 1.4426950408889634)
+        weights = tl.exp2(scores * 1.4426950408889634 - new_best[:, None])
         alpha = tl.exp2(best - new_best)
         total = total * alpha + tl.sum(weights, axis=1)
         acc = tl.dot(

@@ -73,7 +73,10 @@ def rms_norm_forward_kernel(
     # Zeros past the end add nothing to the sum of squares.
     mask = cols < N
     values = tl.load(
-        x_ptr + row * stride_xm + cols * stride_xn, mask=mask, other=0.0
+        x_ptr + row * stride_xm + cols * stride_xn,
+        mask=mask,
+        other=0.0,
+        eviction_policy="evict_first",
     ).to(tl.float32)
     # Asked for before the sum, so that it is there when the sum is.
     w = tl.load(

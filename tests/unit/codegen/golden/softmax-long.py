@@ -37,6 +37,9 @@ def _first_config(_call, quantiles):
             {"KEPT": 32768, "LANES": 1024, "ROUNDS": 1, "RESIDENT": 1}, num_warps=32
         ),
         triton.Config(
+            {"KEPT": 32768, "LANES": 1024, "ROUNDS": 1, "RESIDENT": 2}, num_warps=32
+        ),
+        triton.Config(
             {"KEPT": 32768, "LANES": 1024, "ROUNDS": 2, "RESIDENT": 1}, num_warps=32
         ),
         triton.Config(

@@ -55,6 +55,9 @@ export const devicePrint = defineOp<
     const text = prefix.literal;
     if (typeof text !== "string" || /[^\t-\r -~]/.test(text))
       return "devicePrint: the prefix is a string of ASCII characters";
+    // Triton puts it into the format of a GPU's printf as it is.
+    if (text.includes("%"))
+      return "devicePrint: a GPU's printf takes % in the prefix for a value's place; leave it out";
     const isNumber = values.items.every(
       ({ type }) =>
         type.kind === "tile" || type.kind === "pointer" || (type.kind === "constexpr" && type.of !== "string"),

@@ -62,6 +62,10 @@ describe("the build says", () => {
       (_, i) => i.to(tl.float16, { fpDowncastRounding: "rtz" }),
     ],
     ["devicePrint: the prefix is a string of ASCII characters", () => tl.devicePrint("é")],
+    [
+      "devicePrint: a GPU's printf takes % in the prefix for a value's place; leave it out",
+      () => tl.devicePrint("50 %s"),
+    ],
   ])("%s", (wanted, body) => expect(sentence(body)).toBe(wanted));
 });
 

@@ -7,11 +7,13 @@ import {
   isMemoryParam,
   isValue,
   type KernelIR,
+  type PointerParam,
   type Statement,
   type TensorParam,
   type Value,
   type Variable,
 } from "../ir/nodes.js";
+import type { Op } from "../ir/op.js";
 import { argumentsOf, handedOver, walk } from "../ir/walk.js";
 
 export function checkAccumulation(ir: KernelIR): readonly Diagnostic[] {
@@ -24,28 +26,42 @@ export function checkAccumulation(ir: KernelIR): readonly Diagnostic[] {
       refuse(autotuneReset.unknown(ir.name, name));
   const touched = accesses(ir);
   for (const param of ir.params) {
+    if (param.kind === "pointer") {
+      const effects = touched.get(param);
+      const how = effects?.has("write") || effects?.has("atomic") ? carriedOver(effects) : undefined;
+      const isTuned = ir.tuning.configs.length > 1 && !reset.has(param.name);
+      if (how !== undefined && isTuned) refuse(autotuneReset.pointer(ir.name, param.name, how));
+    }
     if (param.kind !== "tensor") continue;
-    const changes = param.role === "inout" || reset.has(param.name) || (param.role === "out" && touched.has(param));
+    const how = carriedOver(touched.get(param));
+    const changes = param.role === "inout" || reset.has(param.name) || (param.role === "out" && how !== undefined);
     if (param.optional && changes) refuse(autotuneReset.optional(ir.name, param.name));
     if (param.optional || reset.has(param.name)) continue;
-    if (param.role !== "in" && param.block && (param.role === "inout" || touched.has(param)))
+    if (param.role !== "in" && param.block && (param.role === "inout" || how !== undefined))
       refuse(autotuneReset.descriptor(ir.name, param.name, param.role));
     else if (param.role === "inout") refuse(autotuneReset.inPlace(ir.name, param.name));
-    const how = param.role === "out" ? touched.get(param) : undefined;
-    if (how !== undefined) refuse(autotuneReset.accumulates(ir.name, param.name, how));
+    if (param.role === "out" && how !== undefined) refuse(autotuneReset.accumulates(ir.name, param.name, how));
   }
   return found;
 }
 
-/** Tensors whose elements decide what is stored: those that are loaded from, or changed by atomics. */
-function accesses(ir: KernelIR): ReadonlyMap<TensorParam, "read" | "changed by an atomic"> {
-  const roots = new Map<Value | Variable, TensorParam>();
-  for (const param of ir.params)
-    if (param.kind === "tensor") {
-      roots.set(param.value, param);
-      roots.set(param.pointer, param);
-    }
-  const found = new Map<TensorParam, "read" | "changed by an atomic">();
+type Memory = TensorParam | PointerParam;
+type Effects = ReadonlySet<Op["effect"]>;
+
+/** How what a trial leaves reaches the next one, where a kernel writes the memory at all. */
+function carriedOver(effects: Effects | undefined): string | undefined {
+  return effects?.has("atomic") ? "changed by an atomic" : effects?.has("read") ? "read" : undefined;
+}
+
+/** How each tensor and each raw pointer is accessed, in helper functions too. */
+function accesses(ir: KernelIR): ReadonlyMap<Memory, Effects> {
+  const roots = new Map<Value | Variable, Memory>();
+  for (const param of ir.params) {
+    if (!isMemoryParam(param)) continue;
+    roots.set(param.value, param);
+    if (param.kind === "tensor") roots.set(param.pointer, param);
+  }
+  const found = new Map<Memory, Set<Op["effect"]>>();
   const visit = (body: Block) => walk(body, note);
   visit(ir.body);
   return found;
@@ -71,7 +87,6 @@ function accesses(ir: KernelIR): ReadonlyMap<TensorParam, "read" | "changed by a
     if (statement.kind !== "op") return;
     const { effect } = statement.op;
     for (const result of statement.results) if ("access" in result.type) roots.set(result, root);
-    if (effect === "atomic") found.set(root, "changed by an atomic");
-    else if (effect === "read" && !found.has(root)) found.set(root, "read");
+    found.set(root, new Set([...(found.get(root) ?? []), effect]));
   }
 }

@@ -76,6 +76,8 @@ export const autotuneReset = defineCode("autotune-reset", {
     `${kernel}: autotuning runs the kernel several times and ${name} is updated in place; add restoreValue: ["${name}"] or resetToZero`,
   accumulates: (kernel: string, name: string, how: string) =>
     `${kernel}: autotuning runs the kernel several times and ${name} is ${how}, so that it finds what a trial before left; declare it tensor.out(…, { zeroed: true }), or add resetToZero: ["${name}"]`,
+  pointer: (kernel: string, name: string, how: string) =>
+    `${kernel}: autotuning runs the kernel several times and what the raw pointer ${name} leads to is ${how}, so that it finds what a trial before left; declare a tensor.inout(…) with restoreValue, or choose one config`,
 });
 
 /** `, such as 32 or 64`. */

@@ -1,6 +1,6 @@
 /** What a build refuses on the host side, with the sentence; and what it emits in the decorators. */
 import { describe, expect, test } from "vitest";
-import { constexpr, kernel, scalar, tensor, tl, TileScriptError } from "tilescript";
+import { constexpr, kernel, pointer, scalar, tensor, tl, TileScriptError } from "tilescript";
 import { build } from "../../../src/pipeline/build.js";
 import * as kernels from "../../kernels/host/kernels.js";
 
@@ -154,6 +154,36 @@ describe("accumulation", () => {
     expect(await messagesOf(() => summing(tensor.out(tl.float32, ["N"])))).toEqual([read]);
     expect(await messagesOf(() => summing(tensor.out(tl.float32, ["N"], { zeroed: true })))).toEqual([]);
     expect(await messagesOf(() => summing(tensor.out(tl.float32, ["N"]), { resetToZero: ["y"] }))).toEqual([]);
+  });
+
+  test.each<[string, string | undefined, (p: any, x: any, lanes: any) => void]>([
+    ["an atomic", "changed by an atomic", (p, x, lanes) => tl.atomicAdd(p.add(lanes), x)],
+    ["a load and a store", "read", (p, x, lanes) => tl.store(p.add(lanes), tl.load<any>(p.add(lanes)).add(x))],
+    [
+      "a helper function",
+      "changed by an atomic",
+      tl.fn("put", (p: any, x: any) => void tl.atomicMax(p.add(x.to(tl.int32)), x)),
+    ],
+    ["a store", undefined, (p, x, lanes) => tl.store(p.add(lanes), x)],
+    ["a load", undefined, (p, _, lanes) => tl.deviceAssert(tl.load<any>(p.add(lanes)).ge(0))],
+  ])("nothing puts back what a raw pointer leads to: %s", async (_, how, change) => {
+    const through = (tuned: readonly object[]) =>
+      kernel(
+        "through",
+        {
+          params: { x: tensor(tl.float32, ["N"]), p: pointer(tl.float32), BLOCK: constexpr() },
+          grid: () => [1],
+          autotune: { key: ["N"], configs: tuned },
+        } as never,
+        (({ x, p, BLOCK }: any) => {
+          const lanes = tl.arange(0, BLOCK);
+          change(p, tl.load(x.at(lanes)), lanes);
+        }) as never,
+      );
+    const several = [{ BLOCK: 16 }, { BLOCK: 32 }];
+    const said = `through: autotuning runs the kernel several times and what the raw pointer p leads to is ${how}, so that it finds what a trial before left; declare a tensor.inout(…) with restoreValue, or choose one config`;
+    expect(await messagesOf(() => through(several))).toEqual(how === undefined ? [] : [said]);
+    expect(await messagesOf(() => through(several.slice(0, 1)))).toEqual([]);
   });
 
   test.each([

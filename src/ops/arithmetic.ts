@@ -14,9 +14,9 @@ import {
   total,
   ZERO,
 } from "../terms/kinds.js";
-import type { Constant } from "../values/runtime-values.js";
 import { addText, divText, floorDivText, modText, mulText, subText } from "../types/constexpr-text.js";
 import { divide, divideBig, remainder, remainderBig } from "../numerics/numeric-int.js";
+import { dividing, floorDivided, inPython } from "../numerics/python-integers.js";
 import type { Checked } from "../types/problem.js";
 import { offsetOut, whyOffset } from "../rules/memory-rules.js";
 import {
@@ -101,8 +101,6 @@ const operands = { x: "valueOrPointer", y: "value" } as const;
 type Two = TypedArguments<typeof operands>;
 const types = ({ x, y }: Two): [Type, Type] => [x.type, y.type];
 
-/** Python's arithmetic for constexprs and host sizes, on numbers small enough to be exact. */
-const numeric = (f: (x: number, y: number) => number) => (x: Constant, y: Constant) => f(Number(x), Number(y));
 /** Signs: whether the result is non-negative if the operands are. */
 const bothSigns = (signs: readonly boolean[]) => signs.every(Boolean);
 /**
@@ -127,7 +125,10 @@ export const add = defineOp<Pair<"add">>()({
   effect: "pure",
   spelling: { ...infix("+"), host: infix("+") },
   infer: (args) => inferOffset("add", ...types(args), () => inferArith("add", ...types(args), addText)),
-  fold: numeric((x, y) => x + y),
+  fold: inPython(
+    (x, y) => x + y,
+    (x, y) => x + y,
+  ),
   evaluate: offsetPointer(1, binary({ float: (x, y) => x + y, int: (x, y) => x + y, big: (x, y) => x + y })),
   facts: { integer: "sum", moves: true, lanewise: true, nonNegative: bothSigns },
   proof: {
@@ -145,7 +146,10 @@ export const sub = defineOp<Pair<"sub">>()({
   effect: "pure",
   spelling: { ...infix("-"), host: infix("-") },
   infer: (args) => inferOffset("sub", ...types(args), () => inferArith("sub", ...types(args), subText)),
-  fold: numeric((x, y) => x - y),
+  fold: inPython(
+    (x, y) => x - y,
+    (x, y) => x - y,
+  ),
   evaluate: offsetPointer(-1, binary({ float: (x, y) => x - y, int: (x, y) => x - y, big: (x, y) => x - y })),
   facts: { integer: "difference", lanewise: true },
   proof: {
@@ -167,7 +171,10 @@ export const mul = defineOp<Pair<"mul">>()({
   effect: "pure",
   spelling: { ...infix("*"), host: infix("*") },
   infer: (args) => inferArith("mul", ...types(args), mulText),
-  fold: numeric((x, y) => x * y),
+  fold: inPython(
+    (x, y) => x * y,
+    (x, y) => x * y,
+  ),
   evaluate: binary({ float: (x, y) => x * y, int: Math.imul, big: (x, y) => x * y }),
   facts: {
     integer: "product",
@@ -191,7 +198,7 @@ export const div = defineOp<Pair<"div">>()({
   effect: "pure",
   spelling: infix("/"),
   infer: (args) => inferDivide("div", ...types(args), divText),
-  fold: numeric((x, y) => x / y),
+  fold: (x, y) => Number(x) / Number(y),
   evaluate: binaryInResult({ float: (x, y) => x / y }),
   facts: { lanewise: true },
   proof: { holds: ({ x, y }) => ratio(x, y), neutral: (held, _, isFirst) => held === ONE && !isFirst },
@@ -205,7 +212,7 @@ export const floorDiv = defineOp<Pair<"floorDiv">>()({
   effect: "pure",
   spelling: { ...infix("//"), host: infix("//") },
   infer: (args) => inferFloorDivide("floorDiv", ...types(args), floorDivText),
-  fold: numeric((x, y) => Math.floor(x / y)),
+  fold: dividing((x, y) => Math.floor(x / y), floorDivided),
   evaluate: quotient({ int: divide, big: divideBig }),
   facts: { integer: "quotient", nonNegative: dividendSign },
   proof: { holds: ({ x }) => (x === ZERO ? ZERO : ANYTHING) },
@@ -223,7 +230,10 @@ export const mod = defineOp<Pair<"mod">>()({
   effect: "pure",
   spelling: { ...infix("%"), host: infix("%") },
   infer: (args) => inferModulo("mod", ...types(args), modText),
-  fold: numeric((x, y) => x - y * Math.floor(x / y)),
+  fold: dividing(
+    (x, y) => x - y * Math.floor(x / y),
+    (x, y) => x - y * floorDivided(x, y),
+  ),
   evaluate: quotient({ float: (x, y) => x % y, int: remainder, big: remainderBig }),
   facts: { integer: "remainder", lanewise: true, nonNegative: dividendSign },
   proof: { holds: ({ x, y }) => (x === ZERO && y !== ZERO && y !== NAN ? ZERO : ANYTHING) },
@@ -237,7 +247,7 @@ export const neg = defineOp<<T extends TileLike>(x: Checked<T, WhyNeg<T>>) => Ti
   effect: "pure",
   spelling: { form: "prefix", operator: "-", host: { form: "prefix", operator: "-" } },
   infer: ({ x }) => inferNeg("neg", x.type),
-  fold: (x) => -Number(x),
+  fold: (x) => (typeof x === "bigint" ? -x : -Number(x)),
   evaluate: unary({ float: (x) => -x, int: (x) => -x, big: (x) => -x }),
   facts: { lanewise: true },
   proof: {

@@ -5,6 +5,7 @@ import { shiftAmount } from "../diagnostics/catalogue/finding-codes.js";
 import { callText } from "../types/constexpr-text.js";
 import { bitsOf, isBig, type SmallIntDType } from "../numerics/numeric.js";
 import { shiftIsTooFar, shiftLeft, shiftLeftBig, shiftRight, shiftRightBig } from "../numerics/numeric-int.js";
+import { inPython } from "../numerics/python-integers.js";
 import type { Checked } from "../types/problem.js";
 import type { Context } from "../values/runtime-values.js";
 import { type ArithOut, inferBits, type WhyBits, whyLogic, type WhyLogic } from "../rules/arithmetic-rules.js";
@@ -62,7 +63,9 @@ function shifted(name: "shl" | "shr", x: Term, y: Term): Term | undefined {
   return name === "shl" ? product(asInteger(x), by) : quotient(asInteger(x), by, true);
 }
 
-function shift<Name extends "shl" | "shr">(name: Name, operator: "<<" | ">>", fold: (x: number, y: number) => number) {
+type Fold = ReturnType<typeof inPython>;
+
+function shift<Name extends "shl" | "shr">(name: Name, operator: "<<" | ">>", fold: Fold) {
   return defineOp<Shift<Name>>()({
     name,
     operands,
@@ -70,7 +73,7 @@ function shift<Name extends "shl" | "shr">(name: Name, operator: "<<" | ">>", fo
     effect: "pure",
     spelling: { form: "infix", operator, host: { form: "infix", operator } },
     infer: ({ x, y }) => inferBits(name, x.type, y.type, (a, b) => callText(name, a, b)),
-    fold: (x, y) => fold(Number(x), Number(y)),
+    fold,
     evaluate: (args, context) => {
       const dtype = context.result.dtype;
       reportFarShifts(args, context);
@@ -102,9 +105,23 @@ function reportFarShifts({ x, y }: RuntimeArguments<typeof operands>, context: C
 }
 
 /** `x << y` */
-export const shl = shift("shl", "<<", (x, y) => x * 2 ** y);
+export const shl = shift(
+  "shl",
+  "<<",
+  inPython(
+    (x, y) => x * 2 ** y,
+    (x, y) => x << y,
+  ),
+);
 /** `x >> y`: arithmetic for signed integers, logical for unsigned ones. */
-export const shr = shift("shr", ">>", (x, y) => Math.floor(x / 2 ** y));
+export const shr = shift(
+  "shr",
+  ">>",
+  inPython(
+    (x, y) => Math.floor(x / 2 ** y),
+    (x, y) => x >> y,
+  ),
+);
 
 function logic<Name extends "logicalAnd" | "logicalOr">(
   name: Name,

@@ -19,6 +19,7 @@ import {
   sum,
   type Term,
 } from "../terms/term.js";
+import { exactly, onBits } from "../numerics/python-integers.js";
 import type { Constant } from "../values/runtime-values.js";
 import { callText } from "../types/constexpr-text.js";
 import type { Checked } from "../types/problem.js";
@@ -109,7 +110,7 @@ function comparison<Name extends string>(
 }
 
 /** Strings compare only for equality, and as strings, not as numbers. */
-const ordered = (x: Constant) => x as number | bigint;
+const ordered = (x: Constant) => exactly(x) as number | bigint;
 
 /** `x < y` */
 export const lt = comparison("lt", "<", (x, y) => x < y, "below");
@@ -140,6 +141,7 @@ function bitwise<Name extends string>(
   bits: (x: Kinds, y: Kinds) => Kinds,
   idle: Kinds,
 ) {
+  const integers = onBits(int, big);
   return defineOp<Pair<Name>>()({
     name,
     operands,
@@ -148,7 +150,7 @@ function bitwise<Name extends string>(
     effect: "pure",
     spelling: { form: "infix", operator, truth, host: { form: "infix", operator, truth } },
     infer: ({ x, y }) => inferBits(name, x.type, y.type, (a, b) => callText(truth, a, b)),
-    fold: (x, y) => (typeof x === "boolean" ? int(Number(x), Number(y)) !== 0 : int(Number(x), Number(y))),
+    fold: (x, y) => (typeof x === "boolean" ? int(Number(x), Number(y)) !== 0 : integers(x, y)),
     evaluate: binary({ int, big }),
     facts: { nonNegative, ...(name === "and" && { integer: "both" as const }) },
     proof: { term: ({ x, y }) => term(x, y), holds: ({ x, y }) => bits(x, y), neutral: (held) => held === idle },
@@ -232,7 +234,7 @@ export const not = defineOp<<T extends TileLike>(x: Checked<T, WhyNot<T>>) => Ti
   effect: "pure",
   spelling: { form: "prefix", operator: "~", truth: "not", host: { form: "prefix", operator: "~", truth: "not" } },
   infer: ({ x }) => inferNot("not", x.type),
-  fold: (x) => (typeof x === "boolean" ? !x : ~Number(x)),
+  fold: (x) => (typeof x === "boolean" ? !x : typeof x === "bigint" ? ~x : -1 - Number(x)),
   evaluate: (args, context) =>
     unary({ int: context.result.dtype === "int1" ? (x) => 1 - x : (x) => ~x, big: (x) => ~x })(args, context),
   proof: {

@@ -15,8 +15,9 @@ import type { TileLike } from "../types/tile.js";
 import { defineOp } from "./define.js";
 import { quotient } from "../values/operands.js";
 import { divide, divideBig, wrap, wrapBig } from "../numerics/numeric-int.js";
+import { dividing, floorDivided } from "../numerics/python-integers.js";
 import { isBig, isFloat } from "../numerics/numeric.js";
-import { bitLength as bitLengthOf } from "../types/constexpr-value.js";
+import { bitLength as bitLengthOf, nextPower } from "../types/constexpr-value.js";
 import { constexprType } from "../types/types.js";
 
 declare module "../types/constexpr.js" {
@@ -42,7 +43,10 @@ export const cdiv = defineOp<
   effect: "pure",
   spelling: { form: "call", name: "tl.cdiv", host: { form: "call", name: "triton.cdiv" } },
   infer: ({ x, y }) => inferCdiv(x.type, y.type),
-  fold: (x, y) => Math.floor((Number(x) + Number(y) - 1) / Number(y)),
+  fold: dividing(
+    (x, y) => Math.floor((x + y - 1) / y),
+    (x, y) => floorDivided(x + y - 1n, y),
+  ),
   // The sum wraps, as it does in Triton's `(x + y - 1) // y`.
   evaluate: (args, context) => {
     const dtype = context.result.dtype;
@@ -56,8 +60,6 @@ export const cdiv = defineOp<
   facts: { integer: "blocks", nonNegative: (signs) => signs.every(Boolean), positive: ([x]) => x === true },
   proof: { wraps: true },
 });
-
-const nextPower = (x: number): number => (x <= 0 ? 0 : 2 ** Math.ceil(Math.log2(x)));
 
 /** The smallest power of two that is at least `x`, on the host: `triton.next_power_of_2(N)`. */
 export const nextPowerOf2 = defineOp<<const X>(x: Checked<X, WhyInts<"nextPowerOf2", X>>) => NextPowerOut<X>>()({

@@ -3,6 +3,7 @@ import { beaten, larger, NAN, smaller } from "../terms/kinds.js";
 import { asInteger, asTruth, choice, greatest, type Term } from "../terms/term.js";
 import { select } from "../numerics/array-map.js";
 import { cast } from "../numerics/array-cast.js";
+import { exactly } from "../numerics/python-integers.js";
 import type { Checked } from "../types/problem.js";
 import {
   inferPair,
@@ -57,7 +58,11 @@ function extremum<Name extends "minimum" | "maximum", Python extends "min" | "ma
     effect: "pure",
     spelling: { form: "call", name: `tl.${name}`, symbols: propagation, host: { form: "call", name: python } },
     infer: ({ x, y }) => inferPair(name, x.type, y.type, python),
-    fold: (x, y) => Math[python](Number(x), Number(y)),
+    fold: (x, y) => {
+      const [a, b] = [exactly(x), exactly(y)];
+      if (typeof a !== "bigint" && typeof b !== "bigint") return Math[python](Number(a), Number(b));
+      return a < b === (python === "min") ? a : b;
+    },
     evaluate: (args, context) =>
       binary({ float: extremes[python](args.propagateNan === "all"), int: extremes[python](false), big })(
         args,

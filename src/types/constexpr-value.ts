@@ -105,13 +105,19 @@ const arithmetic: Omit<Algebra<number>, "name" | "isWord"> = {
     shl: (x = 0, y = 0) => x * 2 ** y,
     shr: (x = 0, y = 0) => Math.floor(x / 2 ** y),
     bit_length: (x = 0) => bitLength(x),
-    next_power_of_2: (x = 0) => (x <= 0 ? 0 : 2 ** Math.ceil(Math.log2(x))),
+    next_power_of_2: (x = 0) => nextPower(x),
   },
 };
 
 /** `int.bit_length` */
 export function bitLength(x: number): number {
-  return x === 0 ? 0 : Math.floor(Math.log2(Math.abs(x))) + 1;
+  if (!Number.isFinite(x)) return x;
+  return x === 0 ? 0 : BigInt(Math.trunc(Math.abs(x))).toString(2).length;
+}
+
+/** The smallest power of two that is at least an integer; 0 below 1. */
+export function nextPower(x: number): number {
+  return x <= 0 ? 0 : 2 ** bitLength(x - 1);
 }
 
 /**

@@ -256,4 +256,7 @@ def _last_line(error: BaseException) -> str:
     while error.__cause__ is not None:
         error = error.__cause__
     lines = [line for line in str(error).strip().splitlines() if line.strip()]
+    if lines and lines[-1].strip() == "^":
+        # The code alone, with a mark below it: an assertion without a message, such as Python's or tl.static_assert's.
+        return f"{type(error).__name__} at `{lines[-2].strip() if len(lines) > 1 else ''}`"
     return lines[-1].strip() if lines else type(error).__name__

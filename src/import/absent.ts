@@ -4,6 +4,9 @@ import { childrenOf, liveBefore, reads, writes } from "./liveness.js";
 import type { Choice, Expression, If, Statement } from "./tree.js";
 import { constantKind, isConstant } from "./value.js";
 
+/** Why the condition of such code must not hold. */
+export const NOT_GIVEN = "what it needs is not given";
+
 /** Whether these statements, or an expression, do so wherever they run. */
 export function usesAbsent(nodes: readonly (Statement | Expression)[], scope: FunctionScope): boolean {
   const statements = nodes.filter((node): node is Statement => !("types" in node) || node.kind === "AugAssign");
@@ -20,14 +23,23 @@ export function usesAbsent(nodes: readonly (Statement | Expression)[], scope: Fu
       const arms = [body, orelse].map((arm) => [arm].flat().some(visit));
       return visit(test) || (isConstantTest(test, scope) ? arms.every(Boolean) : arms.some(Boolean));
     }
-    const isComputed = node.kind === "BinOp" || node.kind === "AugAssign";
-    if (isComputed && childrenOf(node).some(isAbsent)) return true;
+    if (COMPUTED.has(node.kind as string) && childrenOf(node).some(isAbsent)) return true;
     const [first] = node.kind === "Call" && "args" in node ? (node.args as readonly Expression[]) : [];
     const isLost = first !== undefined && isMemory(node) && (isAbsent(first) || isNumber(rootOf(first), scope));
     return isLost || childrenOf(node).some(visit);
   };
   return nodes.some(visit);
 }
+
+/** Whether Triton compiled these statements neither for a call nor for other constants: it found no type in one of them. */
+export const isUncompiled = (body: readonly Statement[]): boolean =>
+  body.some((statement) => {
+    const value = "value" in statement ? statement.value : undefined;
+    return value?.types.length === 0 && value.kind !== "Constant";
+  });
+
+/** What Python has for no None: operators, `x[…]` and methods such as `x.to(…)`. */
+const COMPUTED: ReadonlySet<string> = new Set(["BinOp", "AugAssign", "Subscript", "Attribute"]);
 
 /** Whether Triton knows all that a condition names. */
 function isConstantTest(test: Expression, scope: FunctionScope): boolean {

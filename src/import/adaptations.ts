@@ -3,6 +3,9 @@
  * own, and has no word for what changes nothing. Which rule concerns an op follows from its record.
  */
 import type { Op } from "../ir/op.js";
+import { type LibdeviceName, letterOf } from "../rules/libdevice-rules.js";
+import { libdeviceTable } from "../rules/libdevice-table.js";
+import type { DTypeName } from "../types/dtype.js";
 import { rootOf } from "./absent.js";
 import type { Context } from "./context.js";
 import type { Bound, GivenArguments } from "./op-calls.js";
@@ -183,14 +186,31 @@ const hinted: Adaptation = ({ operands }, node, { scope }) => {
     scope.refuse("a hint that is no constant", node);
 };
 
-/** A number that Triton knows has a dtype among the arguments of libdevice's functions. */
-const numbersTyped: Adaptation = ({ operands }, node, { kernel }) => {
+/**
+ * A number that Triton knows has a dtype among the arguments of libdevice's functions: its own where there is such a
+ * function, as `pow` of a float and an integer, else that of the result.
+ */
+const numbersTyped: Adaptation = ({ op, operands }, node, { kernel }) => {
   const made = elementOf(node);
   if (made === undefined) return;
+  const own = operands.map((operand) =>
+    isKnownNumber(operand) ? ownDType(operand!) : (elementOf(operand?.from) ?? ""),
+  );
+  const letters = own.map((dtype) => letterOf(dtype as DTypeName)).join("");
+  const overloads = (libdeviceTable[op.called?.replace("libdevice.", "") as LibdeviceName] ?? "")
+    .split(" ")
+    .map((each) => each.split("->")[0]);
+  const isExact = overloads.includes(letters);
   for (const [i, operand] of operands.entries())
-    if (operand && (operand.value.kind === "number" || constantKind(operand.from) !== undefined))
-      operands[i] = replaced(operand, cast(operand.value, kernel.dtype(made)));
+    if (operand && isKnownNumber(operand))
+      operands[i] = replaced(operand, cast(operand.value, kernel.dtype(isExact ? own[i]! : made)));
 };
+
+const isKnownNumber = (operand: Bound | undefined): boolean =>
+  operand !== undefined && (operand.value.kind === "number" || constantKind(operand.from) !== undefined);
+
+/** What Triton makes of a number by itself. */
+const ownDType = (operand: Bound): string => (constantKind(operand.from) === "float" ? "float32" : "int32");
 
 /** Each rule with the records that it concerns. */
 const RULES: readonly (readonly [(op: Op) => boolean, Adaptation])[] = [

@@ -1,5 +1,5 @@
 /** The arms of a Python `if`, and what is known of their conditions. */
-import { usesAbsent } from "./absent.js";
+import { isUncompiled, NOT_GIVEN, usesAbsent } from "./absent.js";
 import type { Context } from "./context.js";
 import { writes } from "./liveness.js";
 import { both, negated } from "./operators.js";
@@ -52,12 +52,21 @@ function chainOf(statement: If, context: Context): Arms {
 }
 
 /** The arms without those that need what no call gives: their conditions must not hold. */
-function possible(arms: readonly Arm[], { scope }: Context): readonly Arm[] {
+function possible(arms: readonly Arm[], { scope, kernel }: Context): readonly Arm[] {
   const conditions = conditionsOf(arms);
   const left = arms.filter(({ body }, i) => {
-    const isLost = conditions[i]!.kind === "traced" && usesAbsent(body, scope);
-    if (isLost) scope.refute(conditions[i]!, writes(body));
-    return !isLost;
+    const condition = conditions[i]!;
+    if (condition.kind !== "traced") return true;
+    const isAbsent = usesAbsent(body, scope);
+    const isUnknown = !isAbsent && kernel.compiledOnly && isUncompiled(body);
+    if (isUnknown)
+      kernel.todo(
+        `what runs if ${condition.text} is left out: Triton did not compile it for these calls`,
+        body[0]!.line,
+      );
+    if (isAbsent || isUnknown)
+      scope.refute({ condition, names: writes(body), why: isAbsent ? NOT_GIVEN : "no imported code is for this" });
+    return !isAbsent && !isUnknown;
   });
   const isClosed = arms.at(-1)?.asked === undefined && left.at(-1)?.asked !== undefined;
   return isClosed ? left.map((arm, i) => (i === left.length - 1 ? { ...arm, asked: undefined } : arm)) : left;

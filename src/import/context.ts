@@ -9,6 +9,8 @@ export interface KernelContext {
   readonly decides: boolean;
   /** Whether what follows a branch may be written for each arm. */
   readonly tails: boolean;
+  /** Whether arms of conditions that Triton knows are left out where no call, and no other constant, compiled them. */
+  readonly compiledOnly: boolean;
   /** Branches whose arms were found to give values of different types, by their keys. */
   readonly apart: ReadonlySet<string>;
   /** Whether each arm has a comment with the key of its branch. */

@@ -15,6 +15,13 @@ export interface Variable {
 type Names = ReadonlySet<string>;
 const NO_NAMES: Names = new Set();
 
+/** A condition that must not hold, and the names that are made where it does. */
+export interface Refuted {
+  readonly condition: Value;
+  readonly names: readonly string[];
+  readonly why: string;
+}
+
 export class FunctionScope {
   readonly lines: string[] = [];
   /** The names that were read. */
@@ -33,6 +40,10 @@ export class FunctionScope {
   refuted: Names = NO_NAMES;
   /** Names that only code under such conditions makes. */
   lost: Names = NO_NAMES;
+  /** Of those conditions, what holds of the whole function and was asked before it was known. */
+  readonly late: Refuted[] = [];
+  /** Conditions that were asked, and not known. */
+  readonly #open = new Set<string>();
   #variables: Map<string, Variable> = new Map();
   readonly #taken: Set<string>[];
   #lastLine: number;
@@ -121,9 +132,12 @@ export class FunctionScope {
   }
 
   /** Says that a condition does not hold, for `names` are made under it that need what no call gives. */
-  refute(condition: Value, names: readonly string[]): void {
+  refute({ condition, names, why }: Refuted): void {
+    const isOfAll = this.#taken.length === 1;
+    if (isOfAll && [condition.text, negated(condition).text].some((text) => this.#open.has(text)))
+      this.late.push({ condition, names, why });
     const holds = negated(condition).text;
-    this.emit(`tl.staticAssert(${holds}, "what it needs is not given");`);
+    this.emit(`tl.staticAssert(${holds}, "${why}");`);
     this.refuted = new Set([...this.refuted, condition.text]);
     this.lost = new Set([...this.lost, ...names.filter((name) => !this.#variables.has(name))]);
   }
@@ -136,7 +150,9 @@ export class FunctionScope {
   /** A condition, decided where that is known. */
   decide(condition: Value): Value {
     if (this.refuted.has(condition.text)) return truth(false);
-    return this.refuted.has(negated(condition).text) ? truth(true) : condition;
+    if (this.refuted.has(negated(condition).text)) return truth(true);
+    this.#open.add(condition.text);
+    return condition;
   }
 
   refuse(reason: string, at?: { readonly line: number }): never {

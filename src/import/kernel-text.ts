@@ -5,7 +5,7 @@ import type { KernelContext } from "./context.js";
 import { decided } from "./decided.js";
 import { type DTypeVariable, dtypeVariables } from "./dtype-variables.js";
 import { type DeclaredParam, declaredParams } from "./declared-params.js";
-import { FunctionScope } from "./function-scope.js";
+import { FunctionScope, type Refuted } from "./function-scope.js";
 import { hostLines } from "./host-spec.js";
 import type { HostNames } from "./host-text.js";
 import type { Inferred } from "./inferred/inferred.js";
@@ -44,6 +44,8 @@ export interface TextOptions {
   readonly pinned?: boolean;
   /** Code that the calls do not reach has no types: those of other constants may contradict them. */
   readonly reachedOnly?: boolean;
+  /** Arms that Triton compiled for no constants are left out: their conditions must not hold. */
+  readonly compiledOnly?: boolean;
   /** What follows a branch is written for each arm where arms give a name another dtype or shape. */
   readonly tails?: boolean;
   /** Branches that need that, by their keys, as a build found out. */
@@ -88,7 +90,13 @@ class KernelWriter implements KernelContext {
   /** Dtype variables by their element types. */
   readonly #variables: ReadonlyMap<string, DTypeVariable>;
 
-  constructor(tree: KernelTree, options: TextOptions) {
+  /** `early` is what must not hold of the kernel, which its code shows only after it asks for it. */
+  constructor(
+    private readonly given: KernelTree,
+    options: TextOptions,
+    private readonly early: readonly Refuted[] = [],
+  ) {
+    const tree = given;
     this.#tree = options.decides === true ? { ...tree, functions: tree.functions.map(decided) } : tree;
     this.#options = options;
     this.#variables = options.fixedDTypes ? new Map() : dtypeVariables(tree);
@@ -104,6 +112,10 @@ class KernelWriter implements KernelContext {
 
   get tails(): boolean {
     return this.#options.tails === true;
+  }
+
+  get compiledOnly(): boolean {
+    return this.#options.compiledOnly === true;
   }
 
   get apart(): ReadonlySet<string> {
@@ -165,7 +177,10 @@ class KernelWriter implements KernelContext {
     });
     this.optional = optional;
     this.#locals = new Map(params.map(({ python, local }) => [python, local]));
+    for (const each of this.early) scope.refute(each);
     this.#body(scope);
+    const late = scope.late.filter(({ condition }) => isOf(condition, params) && !this.#isEarly(condition));
+    if (late.length > 0) return new KernelWriter(this.given, this.#options, [...this.early, ...late]).write();
     const kept = params.filter((param) => isNeeded(param, scope));
     // A size that the body does not use is no argument of it.
     const used = kept.filter(({ text, local }) => text !== undefined || isNamed(local, scope));
@@ -201,6 +216,10 @@ class KernelWriter implements KernelContext {
       todos: this.#todos,
       fixed: [...fixed, ...[...left].filter((name) => asked.has(name))],
     };
+  }
+
+  #isEarly({ text }: Value): boolean {
+    return this.early.some(({ condition }) => condition.text === text);
   }
 
   #body(scope: FunctionScope): void {
@@ -279,6 +298,10 @@ const byName = (one: string, other: string): number => {
 /** TileScript takes a flag that nothing uses for one that JavaScript decided. */
 const isNeeded = ({ local, kind }: DeclaredParam, scope: FunctionScope): boolean =>
   (kind !== "bool" && kind !== "string") || isNamed(local, scope);
+
+/** Whether a condition is of parameters alone. */
+const isOf = ({ text }: Value, params: readonly DeclaredParam[]): boolean =>
+  (text.match(/(?<![.\w])[A-Za-z_]\w*/g) ?? []).every((name) => params.some(({ local }) => local === name));
 
 const isNamed = (local: string, { lines }: FunctionScope): boolean =>
   lines.some((line) => !line.startsWith("//") && new RegExp(`\\b${local}\\b`).test(line));

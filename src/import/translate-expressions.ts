@@ -1,7 +1,7 @@
 /** Python's expressions as TypeScript. */
 import { call } from "./translate-calls.js";
 import type { Context } from "./context.js";
-import { usesAbsent } from "./absent.js";
+import { NOT_GIVEN, usesAbsent } from "./absent.js";
 import { binary, both, compare, either, hasMethods, negated } from "./operators.js";
 import type { Attribute, Comparison, Expression, Subscript, View } from "./tree.js";
 import {
@@ -178,7 +178,7 @@ function choice(node: Extract<Expression, { kind: "IfExp" }>, context: Context):
       [node.orelse, node.body, asked],
     ] as const)
       if (usesAbsent([arm], scope)) {
-        scope.refute(negated(holds), []);
+        scope.refute({ condition: negated(holds), names: [], why: NOT_GIVEN });
         return expression(other, context);
       }
   const [x, y] = [expression(node.body, context), expression(node.orelse, context)];

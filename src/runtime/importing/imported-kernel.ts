@@ -152,6 +152,14 @@ function whyNot(result: ImportedKernel): string {
   return result.status === "not imported" ? result.reason : "";
 }
 
+/** For all calls, the plainest first. */
+const FURTHER: readonly TextOptions[] = [
+  { tails: true },
+  { reachedOnly: true },
+  { compiledOnly: true },
+  { tails: true, compiledOnly: true },
+];
+
 /** The ways to write a kernel, the plainest first, each with the calls that it serves. */
 function waysOf(
   calls: readonly ReadCall[],
@@ -165,11 +173,10 @@ function waysOf(
   const first = calls.filter((call) => sameTypes(call, calls[0]!));
   const fixed = { ...options, pinned: true, fixedDTypes: true };
   return [
-    ...[...plain, { ...plain.at(-1)!, tails: true }, { ...plain.at(-1)!, reachedOnly: true }].map(
-      (way) => [calls, way] as const,
-    ),
+    ...[...plain, ...FURTHER.map((way) => ({ ...plain.at(-1)!, ...way }))].map((way) => [calls, way] as const),
     [first, { ...fixed, tails: true }],
     [first, fixed],
+    [first, { ...fixed, tails: true, compiledOnly: true }],
     // Pointers that single calls leave out may be what a flag asks for that has another meaning.
     [calls.slice(0, 1), { ...fixed, tails: true }],
   ];

@@ -2,6 +2,7 @@
 
 import triton
 import triton.language as tl
+from triton.language.extra import libdevice
 
 SCALE = tl.constexpr(3)
 MODES = tl.constexpr(2)
@@ -197,6 +198,43 @@ def what_is_left_out(x, scale, y, bias, HAS_BIAS: tl.constexpr, BLOCK: tl.conste
     if bias is None:
         a += 1
     tl.store(y + at, a)
+
+
+# x:*fp32,y:*fp32,w=None,total:i32,cap=None,HAS_W=False,HAS_CAP=False,BLOCK=16
+@triton.jit
+def what_is_asked_before_it_is_left_out(
+    x, y, w, total, cap, HAS_W: tl.constexpr, HAS_CAP: tl.constexpr, BLOCK: tl.constexpr
+):
+    at = tl.arange(0, BLOCK)
+    if HAS_W:
+        total = total.to(tl.float32)
+    if HAS_CAP:
+        cap = cap.to(tl.float32)
+    a = tl.load(x + at)
+    if HAS_W:
+        a += tl.load(w + at)
+    if HAS_CAP:
+        a *= cap
+    tl.store(y + at, a + total)
+
+
+# x:*fp16,y:*fp16,NARROW=False,BLOCK=16
+@triton.jit
+def what_triton_compiles_for_no_flag(x, y, NARROW: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    a = tl.load(x + at)
+    if NARROW:
+        a = a.to(tl.float8e5, bitcast=True)
+        a = a.to(tl.float16)
+    tl.store(y + at, a)
+
+
+# x:*fp32,y:*fp32,BLOCK=16
+@triton.jit
+def libdevice_with_numbers_of_its_own(x, y, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    a = tl.load(x + at)
+    tl.store(y + at, libdevice.pow(a, 2) + libdevice.pow(a, 2.0))
 
 
 # x:*fp32,y:*fp32,n:i32,FLAG=True,BLOCK=16
@@ -399,9 +437,7 @@ def random_numbers(x, y, seeds, n, BLOCK: tl.constexpr):
 
 # x:*fp32,y:*fp32,start=None,n:i32,HAS_START=False,TURNED=True,BLOCK=16
 @triton.jit
-def what_only_left_out_code_makes(
-    x, y, start, n, HAS_START: tl.constexpr, TURNED: tl.constexpr, BLOCK: tl.constexpr
-):
+def what_only_left_out_code_makes(x, y, start, n, HAS_START: tl.constexpr, TURNED: tl.constexpr, BLOCK: tl.constexpr):
     at = tl.arange(0, BLOCK)
     inside = at < n
     a = tl.load(x + at)

@@ -5,6 +5,7 @@ import { captureLocation } from "../diagnostics/callsite.js";
 import { fail, type Said } from "../diagnostics/diagnostic.js";
 import { nearName } from "../diagnostics/near-name.js";
 import { activeBuilder } from "../ir/builder.js";
+import { EXPORTS, pythonNames } from "../diagnostics/python-names.js";
 import { Handle, valueOf } from "../ir/handle.js";
 import type { Mend } from "../ir/source.js";
 import { libdevice } from "../ops/libdevice.js";
@@ -104,6 +105,8 @@ const ofValue =
   (name, receiver) => {
     const { type } = valueOf(receiver as Handle);
     const of = wordOf(type);
+    const several = /^(?:\d+|values|indices)$/.test(name) ? severalResults(receiver) : undefined;
+    if (several) return several;
     if (/^\d+$/.test(name)) return unknownName.index(of, insteadOfElements(type));
     // `x[:, None]` in quotes, or what JavaScript's comma leaves of it.
     if (type.kind === "tile" && /^(?:null|undefined|.*:.*)$/.test(name)) return unknownName.axes(of);
@@ -118,7 +121,19 @@ const ofValue =
     return instead ? unknownName.instead(name, of, instead) : unknownName.unlike(name, `${of} (${showType(type)})`);
   };
 
+/** What is said of an op's only result that is taken for a list, as PyTorch's functions and Triton's with indices give. */
+function severalResults(receiver: object): Said | undefined {
+  const value = valueOf(receiver as Handle);
+  const made = activeBuilder()?.statements.findLast((each) => each.kind === "op" && each.results[0] === value);
+  if (made?.kind !== "op" || made.results.length !== 1) return undefined;
+  const { name } = made.op;
+  if (name === "max" || name === "min")
+    return unknownName.results(name, `tl.${name}(x, axis, { returnIndices: true }) for [values, indices]`);
+  return name === "sort" || name === "topk" ? unknownName.results(name, foreignFunctions.argsort) : undefined;
+}
+
 function insteadOfElements(type: Type): string {
+  if (type.kind === "pointer") return "write tl.load(x.add(i))";
   if (type.kind === "tensor") return "write tl.load(x.at(i, j)), one index for each axis";
   if (type.kind === "tile" && type.shape.length > 0)
     return "compute on the whole tile, or load the element from memory, tl.load(x.at(i))";
@@ -133,7 +148,8 @@ export function refuseUnknownNames(functions: readonly string[]): void {
     refusing({
       read: ofValue(functions),
       written: (name, receiver) => unknownName.set(name, wordOf(of(receiver))),
-      iterated: (receiver) => unknownName.iterated(wordOf(of(receiver)), insteadOfElements(of(receiver))),
+      iterated: (receiver) =>
+        severalResults(receiver) ?? unknownName.iterated(wordOf(of(receiver)), insteadOfElements(of(receiver))),
     }),
   );
 }
@@ -165,41 +181,6 @@ export function namedArguments<Args extends object>(kernel: string, args: Args):
       : unknownName.argument(name, kernel, known);
   return Object.setPrototypeOf(args, refusing({ read })) as Args;
 }
-
-/** Names of Python's that are none in JavaScript. */
-const pythonNames: Names = {
-  None: "undefined, or leave the argument out",
-  True: "true",
-  False: "false",
-  float: "Infinity, -Infinity or the number itself; of a value, x.to(tl.float32)",
-  inf: "Infinity",
-  nan: "NaN",
-  int: "x.to(tl.int32)",
-  print: 'tl.devicePrint("x", x)',
-  len: "the size's name, or x.shape",
-  range: "for (const i of tl.range(0, N, BLOCK))",
-  triton: "tl, as in tl.cdiv(N, BLOCK)",
-  torch: "it in the reference, which gets torch as its second argument; in a kernel use tl",
-  math: "JavaScript's Math for numbers, and tl for values of the program",
-  np: "tl",
-  min: "tl.minimum(x, y), or Math.min for numbers",
-  max: "tl.maximum(x, y), or Math.max for numbers",
-  sum: "tl.sum(x, axis)",
-  abs: "tl.abs(x)",
-  // Keyword arguments, which JavaScript takes for assignments.
-  mask: "options in an object at the end, { mask: i.lt(N), other: 0 }",
-  other: "options in an object at the end, { mask: i.lt(N), other: 0 }",
-  axis: "the axis at its place, tl.sum(x, 1)",
-  dim: "the axis at its place, x.sum(1), or by name in an object at the end, x.sum({ dim: 1 })",
-  keepdim: "options in an object at the end, x.sum(1, { keepdim: true })",
-  acc: "the accumulator at its place, tl.dot(x, y, acc)",
-  dtype: "the dtype at its place, tl.zeros([BLOCK], tl.float32)",
-  keep_dims: "options in an object at the end, { keepDims: true }",
-  num_stages: "options in an object at the end, { numStages: 3 }",
-  num_warps: "numWarps in a config of the spec",
-};
-
-const EXPORTS = /^(?:tl|libdevice|tensor|scalar|pointer|descriptor|constexpr)$/;
 
 /**
  * What is said of a name that is not defined, and of a dtype that is called. `functions` are the names of `tl`, `known`

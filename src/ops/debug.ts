@@ -54,7 +54,7 @@ export const devicePrint = defineOp<
   infer: ({ prefix, values }) => {
     const text = prefix.literal;
     if (typeof text !== "string" || /[^\t-\r -~]/.test(text))
-      return "devicePrint: the prefix is a string of ASCII characters";
+      return 'devicePrint: the prefix is a string of ASCII characters; write tl.devicePrint("x", x)';
     // Triton puts it into the format of a GPU's printf as it is.
     if (text.includes("%"))
       return "devicePrint: a GPU's printf takes % in the prefix for a value's place; leave it out";

@@ -2,14 +2,18 @@
 import { type Argument, isLiteral } from "../ir/nodes.js";
 import type { TileArray } from "../numerics/array.js";
 import { permuteShape, whyPermute } from "../types/dims.js";
-import { gatherShape, spans, whyCount, whyIndex } from "../rules/memory-rules.js";
+import { foreignMethods, foreignToPointers } from "../types/foreign.js";
+import { gatherShape, spans, whyCount, whyIndex, whyInside } from "../rules/memory-rules.js";
 import type { TensorType, ViewType, Typed } from "../types/types.js";
 import { defineOp } from "./define.js";
 import { isAddresses, listOf } from "../values/operands.js";
 import { permuteAddresses, viewAddresses } from "../values/view-addresses.js";
 
-function tensorTypeOf(op: string, { tensor }: { readonly tensor: Typed }): TensorType | string {
-  return tensor.type.kind === "tensor" ? tensor.type : `${op}: needs a tensor argument of the kernel`;
+function tensorTypeOf(op: string, { tensor: { type } }: { readonly tensor: Typed }): TensorType | string {
+  if (type.kind === "tensor") return type;
+  if (op === "at" && type.kind === "tile") return `at: this tile has none; write ${foreignMethods.at}`;
+  if (op === "at" && type.kind === "pointer") return `at: this pointer has none; write ${foreignToPointers.at}`;
+  return `${op}: needs a tensor argument of the kernel; write x.${op}(…) of a param x: tensor(dtype, dims)`;
 }
 
 function viewOf(tensor: TensorType, shape: ViewType["shape"]): ViewType {
@@ -33,7 +37,8 @@ export const at = defineOp<(tensor: unknown, indices: readonly unknown[], option
     if (typeof tensor === "string") return tensor;
     const indices = args.indices.items.map((item) => item.type);
     const why = whyCount("at", tensor.dims, indices) || indices.map(whyIndex).find((sentence) => sentence !== "");
-    return why || viewOf(tensor, spans(indices));
+    const outside = why || whyInside(tensor.dims, indices);
+    return outside || viewOf(tensor, spans(indices));
   },
   evaluate: ({ tensor, indices, claimed }) =>
     viewAddresses(tensor.allocation, indices as (TileArray | number)[], claimed as boolean[], "grid", tensor.order),

@@ -53,7 +53,7 @@ export function inferArange(start: Type, end: Type): Type | string {
   if (lo !== undefined && hi !== undefined) {
     return isPowerOfTwo(hi - lo)
       ? tileType("int32", [hi - lo])
-      : `arange: ${hi} - ${lo} is not a power of two up to ${MAX_NUMEL}`;
+      : `arange: ${hi} - ${lo} is not a power of two up to ${MAX_NUMEL}; write the next one, and mask what is past it`;
   }
   const text = subText(end.text, start.text);
   return tileType("int32", [/^\d+$/.test(text) ? Number(text) : text]);

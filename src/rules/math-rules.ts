@@ -133,10 +133,10 @@ export type WhyCond<Op extends string, C> = C extends TileLike
     : `${Op}: the condition must be int1, this is ${Call<C[El]>}; compare it, .ne(0)`
   : C extends ConstLike<any, "bool"> | boolean
     ? ""
-    : `${Op}: the condition is a tile of int1`;
+    : `${Op}: the condition is a tile of int1; compare, as in x.gt(0)`;
 export function whyCond(op: string, condition: Type): string {
   if (condition.kind === "constexpr" && condition.of === "bool") return "";
-  if (condition.kind !== "tile") return `${op}: the condition is a tile of int1`;
+  if (condition.kind !== "tile") return `${op}: the condition is a tile of int1; compare, as in x.gt(0)`;
   return condition.dtype === "int1"
     ? ""
     : `${op}: the condition must be int1, this is ${call(condition.dtype)}; compare it, .ne(0)`;

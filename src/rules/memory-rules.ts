@@ -116,10 +116,11 @@ type WhyIndex<O> = O extends number
         >
       : O extends StateLike
         ? "at: this is state; read it with .value"
-        : "at: an index is a scalar, a tile of rank 1, a constexpr or a number";
+        : "at: an index is a scalar, a tile of rank 1, a constexpr or a number; for a whole axis write tl.arange(0, BLOCK)";
 export function whyIndex(index: Type): string {
   if (isNumber(index)) return whyNumberIsWhole("at", index);
-  if (index.kind !== "tile") return "at: an index is a scalar, a tile of rank 1, a constexpr or a number";
+  if (index.kind !== "tile")
+    return "at: an index is a scalar, a tile of rank 1, a constexpr or a number; for a whole axis write tl.arange(0, BLOCK)";
   const why = whyIndexInt("at", index.dtype);
   if (why || index.shape.length <= 1) return why;
   return `at: this index is ${showShape(index.shape)}; an index is a scalar or a tile of rank 1, index tiles of one shape go to gather`;
@@ -153,6 +154,40 @@ export function whyCount(op: string, dims: readonly Dim[], indices: readonly Typ
   if (dims.length === indices.length) return "";
   return `${op}: ${showShape(dims)} needs one index an axis, ${indices.length} given; write x.${op}(i, j), an index for each`;
 }
+
+/** A number that is no index of its axis: all of the view would be masked off. */
+export function whyInside(dims: readonly Dim[], indices: readonly Type[]): string {
+  for (const [axis, index] of indices.entries()) {
+    const dim = dims[axis]!;
+    const number = index.kind === "constexpr" ? literalValue(index) : undefined;
+    if (number === undefined || (number >= 0 && (typeof dim === "string" || number < dim))) continue;
+    const instead = typeof dim === "string" ? `${dim}.sub(${-number})` : `a number from 0 to below ${dim}`;
+    return `at: ${number} is no index of axis ${axis}; write ${instead}`;
+  }
+  return "";
+}
+/** What the checker knows of it: a number below 0, and the one past the last. */
+export type WhyInside<Ds, I, Axis extends unknown[] = []> = [Ds, I] extends [
+  readonly [infer D, ...infer DR],
+  readonly [infer H, ...infer HR],
+]
+  ? true extends IsAny<H> | ([H] extends [never] ? true : false)
+    ? WhyInside<DR, HR, [...Axis, 0]>
+    : H extends number
+      ? Outside<D, H> extends `${infer First}${infer Rest}`
+        ? `at: ${H} is no index of axis ${Axis["length"]}; write ${First}${Rest}`
+        : WhyInside<DR, HR, [...Axis, 0]>
+      : WhyInside<DR, HR, [...Axis, 0]>
+  : "";
+/** What to write instead. */
+type Outside<D, H extends number> = `${H}` extends `-${infer Positive}`
+  ? D extends string
+    ? `${D}.sub(${Positive})`
+    : BelowDim<D>
+  : [D, H] extends [H, D]
+    ? BelowDim<D>
+    : "";
+type BelowDim<D> = D extends number ? `a number from 0 to below ${D}` : "";
 
 type WhyGather<O> = O extends TileLike
   ? WhyIndexInt<"gather", O[El]>
@@ -260,7 +295,7 @@ export type WhyMaskFor<Op extends string, A, M> = M extends boolean
     ? M[El] extends "int1"
       ? FitsIn<Place<A>, M[Sh]> extends true
         ? ""
-        : `${Op}: the mask is ${Show<M[Sh]>}, the address is ${Show<Place<A>>}`
+        : `${Op}: the mask is ${Show<M[Sh]>}, the address is ${Show<Place<A>>}; write a mask of each axis, rows.lt(M).col.and(cols.lt(N).row)`
       : `${Op}: a mask is int1, this is ${Call<M[El]>}; compare it, .ne(0)`
     : M extends ConstLike<any, "bool">
       ? ""
@@ -273,7 +308,7 @@ export function whyMaskFor(op: string, address: AddressType, mask: Type): string
   if (mask.dtype !== "int1") return `${op}: a mask is int1, this is ${call(mask.dtype)}; compare it, .ne(0)`;
   return fitsIn(address.shape, mask.shape)
     ? ""
-    : `${op}: the mask is ${showShape(mask.shape)}, the address is ${showShape(address.shape)}`;
+    : `${op}: the mask is ${showShape(mask.shape)}, the address is ${showShape(address.shape)}; write a mask of each axis, rows.lt(M).col.and(cols.lt(N).row)`;
 }
 
 /** A value for elements of E in shape S: a scalar is broadcast, anything else has the address's shape. */
@@ -285,7 +320,7 @@ export type WhyValue<Op extends string, E, S extends Shape, V> = V extends numbe
         ? ""
         : FitsIn<S, V[Sh]> extends true
           ? ""
-          : `${Op}: the address is ${Show<S>}, the value is ${Show<V[Sh]>}`
+          : `${Op}: the address is ${Show<S>}, the value is ${Show<V[Sh]>}; give both one shape, with an index of tl.arange(0, BLOCK) for each axis of the value, value.T or tl.sum(value, axis)`
       : `${Op}: the tensor holds ${Call<E>}, the value is ${Call<V[El]>}; cast with .to(${Token<E>})`
     : V extends ConstLike<any, infer K>
       ? K extends "bool"
@@ -307,7 +342,7 @@ export function whyValue(op: string, elem: Elem, shape: readonly Dim[], value: T
     }
     return fitsIn(shape, value.shape)
       ? ""
-      : `${op}: the address is ${showShape(shape)}, the value is ${showShape(value.shape)}`;
+      : `${op}: the address is ${showShape(shape)}, the value is ${showShape(value.shape)}; give both one shape, with an index of tl.arange(0, BLOCK) for each axis of the value, value.T or tl.sum(value, axis)`;
   }
   if (value.kind !== "constexpr") return `${op}: needs a tile, a constexpr or a number`;
   const number = literalValue(value);

@@ -5,10 +5,11 @@ import type {
   ForeignCalls,
   ForeignFacts,
   foreignTensorFacts,
+  foreignToPointers,
   foreignToTensors,
   foreignToViews,
 } from "../types/foreign.js";
-import type { Checked, IsAny, Problem } from "../types/problem.js";
+import type { Both, Checked, IsAny, Problem } from "../types/problem.js";
 import type { Permute, WhyPermute } from "../types/dims.js";
 import type { Shape, Show, WhyBroadcastTo } from "../types/shape.js";
 import type {
@@ -20,6 +21,7 @@ import type {
   OffsetsShape,
   Spans,
   WhyCount,
+  WhyInside,
   WhyOffset,
 } from "./memory-rules.js";
 import type { NotACondition, Scalar, StateLike, Tile } from "../types/tile.js";
@@ -38,7 +40,7 @@ export interface PointerOps {}
 
 /** Addresses computed by hand, as in Triton. Nothing is masked unless you mask it. */
 export interface Pointer<in out E extends Element, in out S extends Shape, in out A extends Access = "inout">
-  extends AddressLike<E, S, A>, PointerOps {
+  extends AddressLike<E, S, A>, PointerOps, ForeignCalls<typeof foreignToPointers, "this pointer"> {
   /** What it points to. */
   readonly dtype: DType<E>;
   add<const O extends Some1>(...offsets: OffsetArgs<S, O>): Pointer<E, OffsetsShape<S, O>, A>;
@@ -109,7 +111,7 @@ export interface Tensor<in out E extends Element, in out Ds extends Shape, in ou
   readonly ptr: Pointer<E, [], A>;
   /** One index per axis: a scalar drops its axis, a tile of rank 1 spans it. */
   at<const I extends readonly unknown[]>(
-    this: Checked<Tensor<E, Ds, A>, WhyCount<"at", Ds, I>>,
+    this: Checked<Tensor<E, Ds, A>, Both<WhyCount<"at", Ds, I>, WhyInside<Ds, I>>>,
     ...indices: IndexArgs<I>
   ): View<E, Spans<I>, A>;
   /** Index tiles that broadcast to one shape. */

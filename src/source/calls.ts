@@ -302,6 +302,8 @@ const TRACED_OPTIONS = ["grid", "requires", "dims"];
 function callHost(walk: Walk, name: string, args: readonly Abstract[]): Abstract {
   const traced: Abstract[] = [];
   if (name.startsWith("constexpr.")) traced.push(...args);
+  // The range of a tensor, a scalar or a constexpr is a function of sizes.
+  if (name !== "kernel") for (const each of args) if (each.kind === "holder") traced.push(member(each, "range"));
   if (name === "kernel") {
     const body = args.at(-1);
     if (body) traced.push(body);

@@ -149,6 +149,7 @@ const EQUALITY = new Set<ts.SyntaxKind>([
 function binary(walk: Walk, node: ts.BinaryExpression, frame: Frame): Abstract {
   const { kind } = node.operatorToken;
   if (kind === K.EqualsToken) return assign(walk, node.left, walk.evaluate(node.right, frame), frame);
+  if (chained(walk, node, frame)) return PLAIN;
   const left = walk.evaluate(node.left, frame);
   const right = walk.evaluate(node.right, isLogical(kind) ? guarded(node.left, frame) : frame);
   if (kind === K.CommaToken) return right;
@@ -215,6 +216,32 @@ function indexValue(walk: Walk, e: ts.Expression, frame: Frame): Abstract {
   return ts.isIdentifier(e) || ts.isPropertyAccessExpression(e) ? walk.evaluate(e, frame) : PLAIN;
 }
 
+/** `0 <= x < N`, which Python takes for two comparisons; true if it was refused. */
+function chained(walk: Walk, node: ts.BinaryExpression, frame: Frame): boolean {
+  const inner = node.left;
+  if (!isOrder(node) || !ts.isBinaryExpression(inner) || !isOrder(inner)) return false;
+  const sides = [inner.left, inner.right, node.right];
+  const [first, middle, last] = sides.map((side) => isTraced(walk.evaluate(side, frame)));
+  if (!middle && !first && !last) return false;
+  const texts = sides.map(methodText) as [string, string, string];
+  walk.problem(
+    hiddenCoercion.chained(
+      texts,
+      [inner, node].map((each) => each.operatorToken.getText()),
+    ),
+    node.operatorToken,
+  );
+  return true;
+}
+
+const ORDER = new Set<ts.SyntaxKind>([
+  K.LessThanToken,
+  K.LessThanEqualsToken,
+  K.GreaterThanToken,
+  K.GreaterThanEqualsToken,
+]);
+const isOrder = (node: ts.BinaryExpression): boolean => ORDER.has(node.operatorToken.kind);
+
 /** What is said where the call around an operator tells what was meant: `Math.ceil(N / BLOCK)`. */
 function refusedAround(
   node: ts.BinaryExpression,
@@ -249,7 +276,9 @@ function swap([a, b]: readonly [string, string]): readonly [string, string] {
 
 function isNullish(node: ts.Expression): boolean {
   const e = unwrap(node);
-  return e.kind === K.NullKeyword || ts.isVoidExpression(e) || (ts.isIdentifier(e) && e.text === "undefined");
+  return (
+    e.kind === K.NullKeyword || ts.isVoidExpression(e) || (ts.isIdentifier(e) && /^(?:undefined|None)$/.test(e.text))
+  );
 }
 
 function prefixed(walk: Walk, node: ts.PrefixUnaryExpression | ts.PostfixUnaryExpression, frame: Frame): Abstract {

@@ -188,7 +188,7 @@ function loaded(value: Abstract & { kind: "imported" }, name: string): Abstract 
 /** What the package exports under a name, as far as the lint needs to know. */
 export function exported(name: string): Abstract {
   if (name === "tl" || name === "libdevice") return { kind: "op", name };
-  if (name === "kernel" || name === "constexpr") return { kind: "host", name };
+  if (/^(?:kernel|constexpr|tensor|scalar|descriptor)$/.test(name)) return { kind: "host", name };
   return PLAIN;
 }
 

@@ -4,6 +4,7 @@ import { pythonName } from "../diagnostics/catalogue/definition-codes.js";
 import { referenceArgument, referenceCoercion } from "../diagnostics/catalogue/reference-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { type DTypeName, dtypeNames, dtypeTable, isDType } from "../types/dtype.js";
+import { foreignToNumbers } from "../types/foreign.js";
 import { isPythonIdentifier } from "./python-identifiers.js";
 import { recordOf } from "./torch-functions.js";
 import {
@@ -103,6 +104,8 @@ export function numberProxy(node: TorchNode, at: Location | undefined): unknown 
       if (key === "choose") return (then: unknown, otherwise: unknown) => chosen(node, then, otherwise, at);
       if (Object.hasOwn(numberComparisons, key))
         return (other: unknown) => numberProxy(comparisonOf(key as NumberComparison, [node, argument(other, at)]), at);
+      if (Object.hasOwn(foreignToNumbers, key))
+        fail(referenceArgument.foreign(key, foreignToNumbers[key as keyof typeof foreignToNumbers]), at);
       if (!Object.hasOwn(numberOperators, key)) fail(referenceArgument.method(key, NUMBER_METHODS), at);
       return (other: unknown) =>
         numberProxy(arithmeticOf(key as NumberOperator, [numberProxy(node, at), other], at), at);

@@ -1,5 +1,6 @@
 /** What stands for torch's values in a reference: tensors, numbers, dtypes. Names are torch's own. */
 import type { DType } from "../types/dtype.js";
+import type { ForeignCalls, foreignToNumbers } from "../types/foreign.js";
 
 /** A number, or a recorded one: a size, a scalar argument. */
 export type TorchNumber = number | TorchScalar;
@@ -24,7 +25,7 @@ export interface TorchPair extends Iterable<TorchTensor> {
 }
 
 /** A size, scalar or constexpr argument: a plain number in Python. `M.mul(K)` is written `M * K`. */
-export interface TorchScalar {
+export interface TorchScalar extends ForeignCalls<typeof foreignToNumbers, "a number of a reference"> {
   readonly [$torch]: "scalar";
   add(other: TorchNumber): TorchScalar;
   sub(other: TorchNumber): TorchScalar;

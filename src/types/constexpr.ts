@@ -232,7 +232,7 @@ export type WhyDim<Op extends string, X> = X extends number
     ? ""
     : X extends PowerOfTwo
       ? ""
-      : `${Op}: ${X} is not a power of two up to ${typeof MAX_NUMEL}`
+      : `${Op}: ${X} is not a power of two up to ${typeof MAX_NUMEL}; write the next one, and mask what is past ${X}`
   : X extends ConstLike<any, "int">
     ? ""
     : X extends TileLike
@@ -243,7 +243,10 @@ export function whyDim(op: string, type: Type): string {
     return `${op}: a dimension must be a constexpr or a number, this is a run-time ${call(type.dtype)}; ${DECLARE}`;
   }
   const value = type.kind === "constexpr" ? literalValue(type) : undefined;
-  if (value !== undefined) return isPowerOfTwo(value) ? "" : `${op}: ${value} is not a power of two up to ${MAX_NUMEL}`;
+  if (value !== undefined)
+    return isPowerOfTwo(value)
+      ? ""
+      : `${op}: ${value} is not a power of two up to ${MAX_NUMEL}; write the next one, and mask what is past ${value}`;
   return type.kind === "constexpr" && type.of === "int" ? "" : `${op}: a dimension must be a constexpr or a number`;
 }
 

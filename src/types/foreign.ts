@@ -23,6 +23,14 @@ export const foreignFunctions = {
   print: 'tl.devicePrint("x", x)',
   transpose: "x.T, or x.permute([1, 0])",
   static_print: "console.log(x), which shows its dtype and shape",
+  argsort: "tl.sort(x.to(tl.int64).mul(n).add(i)).mod(n), for integers x from 0 on and their indices i below n",
+  ones: "tl.full(shape, 1, dtype)",
+  empty: "tl.zeros(shape, dtype)",
+  any: "tl.max(x.to(tl.int32), axis).ne(0)",
+  all: "tl.min(x.to(tl.int32), axis).ne(0)",
+  make_block_ptr: "tl.makeTensorDescriptor(x, [BLOCK]), or x.at(i, j), whose mask follows from the tensor",
+  makeBlockPtr: "tl.makeTensorDescriptor(x, [BLOCK]), or x.at(i, j), whose mask follows from the tensor",
+  advance: "the next indices, x.at(i.add(BLOCK))",
 } as const;
 
 /** Properties that `tl` does not have. */
@@ -40,6 +48,8 @@ export const foreignConstants = {
   float8e4m3fn: "tl.float8e4nv",
   constexpr: "constexpr() among the params",
   math: "tl.exp(x), tl.rsqrt(x) and so on, or libdevice",
+  libdevice: 'libdevice.tanh(x) and so on, after import { libdevice } from "tilescript"',
+  extra: 'libdevice.tanh(x) and so on, after import { libdevice } from "tilescript"',
 } as const;
 
 /** Numbers that `tl` does not have. The checker lets JavaScript negate a sentence, so it keeps its own message. */
@@ -69,6 +79,17 @@ export const foreignMethods = {
   transpose: foreignFunctions.transpose,
   where: "tl.where(condition, x, y)",
   masked_fill: "tl.where(mask, value, x)",
+  maskedFill: "tl.where(mask, value, x)",
+  argsort: foreignFunctions.argsort,
+  any: foreignFunctions.any,
+  all: foreignFunctions.all,
+  logical_not: "x.not()",
+  bitwise_and: "x.and(y)",
+  bitwise_or: "x.or(y)",
+  bitwise_xor: "x.xor(y)",
+  lshift: "x.shl(y)",
+  rshift: "x.shr(y)",
+  at: "tl.load(t.at(i)) of the tensor t, which loads one element",
   clip: "x.clamp(low, high)",
   size: "x.shape",
   numel: "the product of x.shape",
@@ -92,6 +113,19 @@ export const foreignTensorFacts = {
   shape: bySize,
   strides: "x.stride(axis)",
   ndim: "the number that you declared",
+} as const;
+
+/** Methods that a pointer does not have. */
+export const foreignToPointers = {
+  at: "x.add(i), or declare it tensor(dtype, dims) instead of pointer(dtype)",
+} as const;
+
+/** Methods that a number of a reference does not have. */
+export const foreignToNumbers = {
+  neg: "x.mul(-1)",
+  abs: "x.ge(0).choose(x, x.mul(-1))",
+  sqrt: "x.pow(0.5)",
+  square: "x.pow(2)",
 } as const;
 
 /** Methods that a view does not have. */

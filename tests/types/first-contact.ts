@@ -133,12 +133,12 @@ export const firstLines: readonly First[] = [
   line(
     "triton.cdiv(K, BLOCK_K);",
     "tl.cdiv(K, BLOCK_K);",
-    "triton: Python's name, not JavaScript's; write tl, as in tl.cdiv(N, BLOCK)",
+    "triton: Python's name, not JavaScript's; write tl, as in tl.cdiv(N, BLOCK); a triton.Config is an object, { BLOCK: 64, numWarps: 4 }",
   ),
   line(
     "tl.load(p.add(rm), { mask: None });",
     "tl.load(p.add(rm));",
-    "None: Python's name, not JavaScript's; write undefined, or leave the argument out",
+    "None: Python's name, not JavaScript's; write undefined, or leave the argument out; of an optional tensor, tl.when(x.given, () => { … })",
   ),
   // State
   line("acc.add(f);", "acc.value.add(f);", "add: this is state; read it with .value, as in acc.value.add"),

@@ -1,12 +1,17 @@
 /** Mistakes that the editor must refuse, and those that only the build can see. */
 import { type Chapter, type Mistake, mistake } from "./mistake.js";
 import { firstLines } from "./first-contact.js";
+import { habitLines } from "./first-habits.js";
 import { calls } from "./mistakes-calls.js";
 import { lineChapters } from "./mistakes-lines.js";
 import { operators } from "./mistakes-operators.js";
 import { signatures } from "./mistakes-signatures.js";
 
-const first: Chapter = { title: "What Triton's and PyTorch's authors write first", of: "lines", mistakes: firstLines };
+const first: Chapter = {
+  title: "What Triton's and PyTorch's authors write first",
+  of: "lines",
+  mistakes: [...firstLines, ...habitLines],
+};
 
 export const chapters: readonly Chapter[] = [first, ...lineChapters, signatures, calls, operators];
 

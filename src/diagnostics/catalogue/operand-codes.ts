@@ -72,6 +72,7 @@ export const unknownName = defineCode("unknown-name", {
   instead: (name: string, of: string, instead: string) => `${name}: ${of} has none; write ${instead}`,
   unlike: (name: string, of: string) => `${name}: ${of} has none; docs/language.md lists every name`,
   index: (of: string, instead: string) => `${of} has no elements by index; ${instead}`,
+  results: (op: string, instead: string) => `${op}: gives one tile and no list; write ${instead}`,
   axes: (of: string) => `${of} has no [:, None]; write x.col for x[:, None], and x.row for x[None, :]`,
   iterated: (of: string, instead: string) => `${of} has no elements that JavaScript could take one by one; ${instead}`,
   set: (name: string, of: string) =>
@@ -87,6 +88,8 @@ export const unknownName = defineCode("unknown-name", {
   unexported: (name: string) => `${name} is not defined here; write import { ${name} } from "tilescript"`,
   undeclared: (name: string) =>
     `${name} is not defined here; make it with const, import it, or declare it among the params and take it, ({ ${name}, … }) => …`,
+  unquoted: (name: string) =>
+    `${name} is not defined here; write "${name}" in quotes for the name of a size, take it in a function, ({ ${name} }) => …, or make it with const`,
   called: (dtype: string) => `${dtype}: a dtype is not a function; write x.to(tl.${dtype})`,
 });
 

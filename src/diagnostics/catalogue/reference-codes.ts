@@ -17,6 +17,7 @@ export const referenceInPlace = defineCode(
 
 export const referenceArgument = defineCode("reference-argument", {
   method: (key: string, known: readonly string[]) => `reference: a number has no .${key}; it has ${known.join(", ")}`,
+  foreign: (key: string, instead: string) => `${key}: a number of a reference has none; write ${instead}`,
   torchItself: () => "reference: torch is not a function; call one of its functions, such as torch.matmul(a, b)",
   choose: () => "reference: choose takes two tensors or two numbers",
   dtype: (name: string) => `reference: no input and no constexpr has the dtype ${name}`,

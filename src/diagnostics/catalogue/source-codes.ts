@@ -49,6 +49,9 @@ function logical(operator: string, left: string, right: string): string {
     return `\`${operator}\` on a traced value never takes its right side; remove it, or write tl.when(condition, () => …).otherwise(() => …)`;
   const side = operator.startsWith("&&") ? "right" : "left";
   const { method } = methodOf(operator.slice(0, 2), true)!;
+  // What only has an effect, or nothing to combine.
+  if (operator === "&&" && /^tl\.(?:store|atomic\w+|devicePrint|debugBarrier)\(/.test(right))
+    return `\`&&\` on a traced value picks its right side, which always runs; write tl.when(${plainText(left, "condition")}, () => ${plainText(right, "tl.store(…)")})`;
   return `\`${operator}\` on a traced value picks its ${side} side, it does not combine masks; write ${call(left, method, right)}`;
 }
 
@@ -131,7 +134,15 @@ function simple(text: string, most: number): boolean {
   return text.length <= most && /^(?:[\w$.]|\((?:[\w$., ]|\([\w$., ]*\))*\))+$|^(["'])[^"'\n]*\1$/.test(text);
 }
 
+/** `a <= x < b` */
+function comparedTwice([a, x, b]: readonly [string, string, string], operators: readonly string[]): string {
+  const [first, second] = operators as [string, string];
+  const both = `${call(x, METHODS[MIRRORED[first]!]!, a)}.and(${call(x, METHODS[second]!, b)})`;
+  return `\`${first} … ${second}\` is Python's, and JavaScript compares a truth value with the third; write ${both}`;
+}
+
 export const hiddenCoercion = defineCode("hidden-coercion", {
+  chained: comparedTwice,
   logical,
   equality,
   arithmetic,

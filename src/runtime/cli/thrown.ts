@@ -4,6 +4,7 @@ import { basename, dirname, isAbsolute, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { packageFolder, version } from "../system/package-folder.js";
 import { problem, type Diagnostic, type Location } from "../../diagnostics/diagnostic.js";
+import { undefinedName } from "../../diagnostics/python-names.js";
 import { exception, imports, syntax } from "../../diagnostics/catalogue/command-codes.js";
 
 /** One message, or one for each error of syntax. */
@@ -48,6 +49,8 @@ function otherError(error: Error): Diagnostic {
   const own = ownFrame(error);
   if (own !== undefined)
     return problem(exception.ours(`${error.name}: ${error.message}`, version, own), authorFrame(error));
+  const undefinedHere = undefinedName(error);
+  if (undefinedHere) return problem(undefinedHere, authorFrame(error));
   const early = error instanceof ReferenceError && error.message.includes("before initialization");
   const remedy = early ? "; it is used before its line has run: do two files import each other?" : "";
   return problem(exception.thrown(error.name, error.message, remedy), authorFrame(error));

@@ -18,6 +18,22 @@ export const kernelFiles: readonly Mistake[] = [
     says: "no licence",
   },
   {
+    title: "a size without quotes among the dims",
+    args: "check FILE",
+    file: `import { tensor, tl } from "tilescript";\nexport const x = tensor(tl.float32, [M, "N"] as any);\n`,
+    code: 1,
+    line: 2,
+    says: 'M is not defined here; write \\"M\\" in quotes for the name of a size, take it in a function, ({ M }) => …',
+  },
+  {
+    title: "Triton's Config in a list of configs",
+    args: "check FILE",
+    file: `export const configs = [triton.Config({ BLOCK: 64 })];\n`,
+    code: 1,
+    line: 1,
+    says: "triton: Python's name, not JavaScript's; write tl, as in tl.cdiv(N, BLOCK); a triton.Config is an object, { BLOCK: 64, numWarps: 4 }",
+  },
+  {
     title: "undefined thrown on import",
     args: "check FILE",
     file: "throw undefined;\n",

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Diagnostic, TileScriptError } from "../../../src/diagnostics/diagnostic.js";
 import { build } from "../../../src/pipeline/build.js";
 import { firstKernels, firstLines, firstLinesOfTheBuild } from "../../types/first-contact.js";
+import { habitKernels, habitLines, habitLinesOfTheBuild } from "../../types/first-habits.js";
 import { portedKernels, portedLines } from "../../types/first-ports.js";
 import { imports, setting } from "../../types/mistakes-setting.js";
 
@@ -28,8 +29,8 @@ async function firstError(name: string, text: string): Promise<Diagnostic | unde
 beforeAll(() => mkdirSync(folder, { recursive: true }));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const kernels = [...firstKernels, ...portedKernels];
-const inBody = [...firstLines, ...firstLinesOfTheBuild, ...portedLines].map(
+const kernels = [...firstKernels, ...portedKernels, ...habitKernels];
+const inBody = [...firstLines, ...firstLinesOfTheBuild, ...portedLines, ...habitLines, ...habitLinesOfTheBuild].map(
   (each, index) => [each.title, each, index] as const,
 );
 

@@ -61,7 +61,10 @@ describe("the build says", () => {
       "to: fpDowncastRounding is for casts of floats to narrower floats",
       (_, i) => i.to(tl.float16, { fpDowncastRounding: "rtz" }),
     ],
-    ["devicePrint: the prefix is a string of ASCII characters", () => tl.devicePrint("é")],
+    [
+      'devicePrint: the prefix is a string of ASCII characters; write tl.devicePrint("x", x)',
+      () => tl.devicePrint("é"),
+    ],
     [
       "devicePrint: a GPU's printf takes % in the prefix for a value's place; leave it out",
       () => tl.devicePrint("50 %s"),

@@ -1,0 +1,48 @@
+/** What is said of names that authors bring from Python and that JavaScript does not have. */
+import { unknownName } from "./catalogue/operand-codes.js";
+import type { Said } from "./diagnostic.js";
+
+/** Names of Python's that are none in JavaScript. */
+export const pythonNames: Readonly<Record<string, string>> = {
+  None: "undefined, or leave the argument out; of an optional tensor, tl.when(x.given, () => { … })",
+  True: "true",
+  False: "false",
+  float: "Infinity, -Infinity or the number itself; of a value, x.to(tl.float32)",
+  inf: "Infinity",
+  nan: "NaN",
+  int: "x.to(tl.int32)",
+  print: 'tl.devicePrint("x", x)',
+  len: "the size's name, or x.shape",
+  range: "for (const i of tl.range(0, N, BLOCK))",
+  triton: "tl, as in tl.cdiv(N, BLOCK); a triton.Config is an object, { BLOCK: 64, numWarps: 4 }",
+  torch: "it in the reference, which gets torch as its second argument; in a kernel use tl",
+  math: "JavaScript's Math for numbers, and tl for values of the program",
+  np: "tl",
+  min: "tl.minimum(x, y), or Math.min for numbers",
+  max: "tl.maximum(x, y), or Math.max for numbers",
+  sum: "tl.sum(x, axis)",
+  abs: "tl.abs(x)",
+  // Keyword arguments, which JavaScript takes for assignments.
+  mask: "options in an object at the end, { mask: i.lt(N), other: 0 }",
+  other: "options in an object at the end, { mask: i.lt(N), other: 0 }",
+  axis: "the axis at its place, tl.sum(x, 1)",
+  dim: "the axis at its place, x.sum(1), or by name in an object at the end, x.sum({ dim: 1 })",
+  keepdim: "options in an object at the end, x.sum(1, { keepdim: true })",
+  acc: "the accumulator at its place, tl.dot(x, y, acc)",
+  dtype: "the dtype at its place, tl.zeros([BLOCK], tl.float32)",
+  keep_dims: "options in an object at the end, { keepDims: true }",
+  num_stages: "options in an object at the end, { numStages: 3 }",
+  num_warps: "numWarps in a config of the spec",
+};
+
+/** What the package exports. */
+export const EXPORTS = /^(?:tl|libdevice|tensor|scalar|pointer|descriptor|constexpr)$/;
+
+/** What is said of a name that a file uses outside of functions, as in a spec's lists, and that is not defined. */
+export function undefinedName(error: Error): Said | undefined {
+  const name = /^(\w+) is not defined$/.exec(error.message)?.[1];
+  if (!(error instanceof ReferenceError) || name === undefined) return undefined;
+  if (EXPORTS.test(name)) return unknownName.unexported(name);
+  if (Object.hasOwn(pythonNames, name)) return unknownName.undefined(name, pythonNames[name]!);
+  return unknownName.unquoted(name);
+}

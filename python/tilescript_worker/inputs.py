@@ -153,7 +153,9 @@ def draw(spec: dict[str, Any], seed: int) -> torch.Tensor:
     elif fill["kind"] == "partition":
         values = torch.randint(0, fill["total"] + 1, shape, generator=generator).sort().values.to(dtype)
         if len(values) > 0:
-            values[0], values[-1] = 0, fill["total"]
+            if fill["holds"] == "offsets":
+                values[0] = 0
+            values[-1] = fill["total"]
     elif fill["kind"] == "file":
         raw = np.fromfile(fill["path"], dtype=np.uint8)
         # No bytes have no stride to view them by.

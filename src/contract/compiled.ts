@@ -29,8 +29,14 @@ export interface TensorSignature {
   readonly stridesOf?: string;
   /** What its elements are promised to be; `CompiledKernel.ranges` gives the numbers of a case. */
   readonly range?: RangeSignature;
-  /** The size up to which its elements rise from 0. */
-  readonly partition?: string;
+  /** The size up to which its elements rise, and whether the first of them is 0, as that of offsets is. */
+  readonly partition?: PartitionSignature;
+}
+
+/** Offsets are one more than rows: the first is 0. */
+export interface PartitionSignature {
+  readonly size: string;
+  readonly holds: "offsets" | "ends";
 }
 
 /** The lowest value, and the end, which integers stay below and floats may reach. */

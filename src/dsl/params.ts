@@ -11,6 +11,7 @@ import {
   paramRange,
 } from "../diagnostics/catalogue/param-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
+import type { Partition } from "../ir/nodes.js";
 import { type DType, elemOf, isDType, isInt } from "../types/dtype.js";
 import { whyPadding } from "../rules/descriptor-rules.js";
 import { checkDefault } from "./param-defaults.js";
@@ -134,15 +135,29 @@ function checkFlags({ contiguous, zeroed, offsets }: TensorDescription["options"
 function checkContents(
   dtype: AnyDType,
   dims: readonly (string | number)[],
-  { range, partition }: TensorDescription["options"],
+  options: TensorDescription["options"],
   at: Location | undefined,
 ): void {
+  const { range } = options;
   checkRange("tensor", range, at);
-  if (partition === undefined) return;
+  if (options.partition === undefined) return;
+  const partition = partitionOf(options);
+  if (partition === undefined) return fail(paramPartition.form(kindOf(options.partition)), at);
+  const { size } = partition;
   const elem = elemOf(dtype);
-  if (elem !== "int32" && elem !== "int64") fail(paramPartition.dtype(partition), at);
-  if (dims.length !== 1) fail(paramPartition.rank(partition, dims.length), at);
-  if (range !== undefined) fail(paramPartition.range(partition), at);
+  if (elem !== "int32" && elem !== "int64") fail(paramPartition.dtype(size), at);
+  if (dims.length !== 1) fail(paramPartition.rank(size, dims.length), at);
+  if (range !== undefined) fail(paramPartition.range(size), at);
+}
+
+/** Which size a tensor divides into rows, and how; undefined if nothing says so. */
+export function partitionOf({
+  partition,
+}: TensorDescription["options"]): { readonly size: string; readonly holds: Partition["holds"] } | undefined {
+  if (typeof partition === "string") return { size: partition, holds: "offsets" };
+  if (typeof partition !== "object" || partition === null) return undefined;
+  const { ends, ...more } = partition;
+  return typeof ends === "string" && Object.keys(more).length === 0 ? { size: ends, holds: "ends" } : undefined;
 }
 
 /** A range is two bounds in order, or a function that computes them. */

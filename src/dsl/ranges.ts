@@ -7,7 +7,7 @@ import type { Range } from "../params/param-types.js";
 import { add } from "../ops/arithmetic.js";
 import { eq, ge, lt, or } from "../ops/compare.js";
 import type { KernelDefinition } from "./definition.js";
-import type { ParamDescription, TensorDescription } from "./params.js";
+import { type ParamDescription, partitionOf, type TensorDescription } from "./params.js";
 
 /** Traces what a function of the sizes computes; `compute` may return numbers and handles. */
 export type TraceHost = (compute: (sizes: never) => unknown) => HostBlock;
@@ -21,15 +21,16 @@ export function withRange(param: Param, params: readonly Param[], kernel: Kernel
     if (block.block.yields.length !== 2) fail(paramRange.form(`${kernel.name}: ${param.name}`), placeOf(described));
     return { ...param, range: block } as Param;
   }
-  if (described?.kind !== "tensor" || described.options.partition === undefined || param.kind !== "tensor")
-    return param;
-  const total = sizeNamed(described.options.partition, params);
+  const partition = described?.kind === "tensor" ? partitionOf(described.options) : undefined;
+  if (partition === undefined || param.kind !== "tensor") return param;
+  const { size, holds } = partition;
+  const total = sizeNamed(size, params);
   if (total === undefined) {
     const names = params.filter(isSizeParam).map(({ name }) => name);
-    return fail(paramPartition.unknown(kernel.name, param.name, described.options.partition, names), described.at);
+    return fail(paramPartition.unknown(kernel.name, param.name, size, names), placeOf(described));
   }
   const end = () => [0, asOp(add)(new Handle(total), 1)];
-  return { ...param, partition: total, range: host(end) };
+  return { ...param, partition: { total, holds }, range: host(end) };
 }
 
 function declaredRange(described: ParamDescription | undefined): Range | undefined {
@@ -73,10 +74,11 @@ export function rangeRequirements({ spec }: KernelDefinition, meta: Readonly<Rec
   });
 }
 
-/** One offset is both the first, which is 0, and the last, which is the total. */
-function rowsOf({ dims: [dim], options: { partition } }: TensorDescription, meta: Readonly<Record<string, Handle>>) {
+/** Something is divided into one row at least: of that there are two offsets, or one end. */
+function rowsOf({ dims: [dim], options }: TensorDescription, meta: Readonly<Record<string, Handle>>) {
+  const partition = partitionOf(options);
   if (partition === undefined || typeof dim !== "string") return [];
-  return [asOp(or)(asOp(ge)(meta[dim], 2), asOp(eq)(meta[partition], 0))];
+  return [asOp(or)(asOp(ge)(meta[dim], partition.holds === "offsets" ? 2 : 1), asOp(eq)(meta[partition.size], 0))];
 }
 
 const isInfinite = (bound: unknown): boolean => typeof bound === "number" && !Number.isFinite(bound);

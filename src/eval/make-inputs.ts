@@ -1,5 +1,13 @@
 /** Draws a case's inputs from its seed. */
-import type { Case, Ranges, Signature, SpecialValue, TensorData, TensorSignature } from "../contract/compiled.js";
+import type {
+  Case,
+  PartitionSignature,
+  Ranges,
+  Signature,
+  SpecialValue,
+  TensorData,
+  TensorSignature,
+} from "../contract/compiled.js";
 import { sizeOf, tileArray } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
 import { type DTypeName, isSigned } from "../types/dtype.js";
@@ -149,20 +157,28 @@ function outOfRange(name: string, { dtype, data }: TensorData, [low, end]: Range
   return `${name} holds ${wrong}; its range is ${low} up to ${isEndIn ? "" : "but not including "}${end}`;
 }
 
-/** Why elements do not rise from 0 to the end without falling. One element is both the first and the last. */
-function notPartition(name: string, { data }: TensorData, [, end]: Ranges[string], size: string): string | undefined {
+/** Why elements do not rise to the end without falling, offsets from 0. One element is both the first and the last. */
+function notPartition(
+  name: string,
+  { data }: TensorData,
+  [, end]: Ranges[string],
+  { size, holds }: PartitionSignature,
+): string | undefined {
   const values = Array.from(data, Number);
   const total = end - 1;
   const falls = values.findIndex((value, i) => i > 0 && value < values[i - 1]!);
   const why =
     falls > 0
       ? `element ${falls} is ${values[falls]}, below the ${values[falls - 1]} before it`
-      : values.length > 0 && values[0] !== 0
-        ? `its first element is ${values[0]}, not 0`
+      : values.length > 0 && (holds === "offsets" ? values[0] !== 0 : values[0]! < 0)
+        ? `its first element is ${values[0]}, ${holds === "offsets" ? "not 0" : "below 0"}`
         : values.length > 0 && values.at(-1) !== total
           ? `its last element is ${values.at(-1)}, not ${total}`
           : undefined;
-  return why && `${name} is a partition of ${size}, ${total}, but ${why}`;
+  return (
+    why &&
+    `${name} ${holds === "offsets" ? "is a partition" : "has the ends of a partition"} of ${size}, ${total}, but ${why}`
+  );
 }
 
 function draw(
@@ -186,7 +202,8 @@ function draw(
   const values = Array.from({ length: data.length }, integer);
   if (tensor.partition !== undefined && values.length > 0) {
     values.sort((x, y) => x - y);
-    [values[0], values[values.length - 1]] = [0, range![1] - 1];
+    if (tensor.partition.holds === "offsets") values[0] = 0;
+    values[values.length - 1] = range![1] - 1;
   }
   if (isBig(dtype)) (data as BigData).set(values.map(BigInt));
   else (data as NumberData).set(values);

@@ -230,13 +230,19 @@ export interface TensorParam {
   readonly offsets: "int32" | "int64";
   /** The caller's promise: yields the lowest value and the end, which integers stay below and floats may reach. */
   readonly range?: HostBlock;
-  /** The caller's promise: the elements rise from 0 to this size without falling. `range` then is [0, size + 1). */
-  readonly partition?: Value;
+  /** The caller's promise: the elements rise to a size without falling. `range` then is [0, size + 1). */
+  readonly partition?: Partition;
   /** Whether it holds zeros before the first program runs. */
   readonly zeroed?: boolean;
   /** The block of its descriptor. The kernel then gets only the descriptor, without address and strides. */
   readonly block?: readonly Argument[];
   readonly padding?: "zero" | "nan";
+}
+
+/** How a tensor divides a size into rows: by where each ends, with 0 before that as the first of its offsets, or without. */
+export interface Partition {
+  readonly total: Value;
+  readonly holds: "offsets" | "ends";
 }
 
 export interface PointerParam {

@@ -70,9 +70,10 @@ export interface InTensorOptions extends TensorOptions {
   readonly range?: Range;
   /**
    * The caller's promise that integers of one axis divide this size into rows: the first is 0, the last is the size,
-   * and none is below the one before it. Row `i` then reaches from `x[i]` to `x[i + 1]`. It implies a range.
+   * and none is below the one before it. Row `i` then reaches from `x[i]` to `x[i + 1]`. It implies a range. Of
+   * `{ ends: "TOTAL" }` the first is where row 0 ends, so that row `i` ends before `x[i]`.
    */
-  readonly partition?: string;
+  readonly partition?: string | { readonly ends: string } | undefined;
 }
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 type Declare<A extends Access> = <D extends DType<any>, const Ds extends DimNames>(

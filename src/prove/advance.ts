@@ -83,7 +83,7 @@ export function advanceOf(
   return tile(shape, (lane) => substitute(by, new Map(probes.map((probe, axis) => [probe.name, lane[axis]!]))));
 }
 
-const isState = ({ kind, name }: Term): boolean => kind === "call" && name.startsWith("state ");
+export const isState = ({ kind, name }: Term): boolean => kind === "call" && name.startsWith("state ");
 
 export function advanced(value: Symbolic, by: TermTile, times: Term): Symbolic | undefined {
   const move = (from: TermTile): TermTile =>

@@ -5,7 +5,7 @@ import { assume } from "./interpret.js";
 import { type CallFacts, Knowledge } from "./knowledge.js";
 import { type Level, levelsOf } from "./levels.js";
 import type { Model } from "./model.js";
-import { rowFunction } from "./partitions.js";
+import { risesIn } from "./partitions.js";
 import type { Access } from "./reaching.js";
 import { divide, divisionsAt } from "./shared-divisions.js";
 
@@ -22,8 +22,7 @@ export class Contexts {
     callFacts?: CallFacts,
   ) {
     const { environment, launch } = model;
-    const rises = (name: string): boolean => rowFunction(model, name) !== undefined;
-    this.#launch = new Knowledge({ budget, callFacts: callFacts ?? environment.factsOf, rises });
+    this.#launch = new Knowledge({ budget, callFacts: callFacts ?? environment.factsOf, rises: risesIn(model) });
     for (const fact of [...launch.facts, ...more]) assume(this.#launch, fact);
   }
 

@@ -86,7 +86,7 @@ function divideUnsure(
   const key = `${floors} ${dividend.key} / ${divisor.key}`;
   const same = known.named.get(`quotient ${key}`);
   if (same) return { quotient: same, remainder: known.named.get(`remainder ${key}`)! };
-  const { quotient, remainder } = atoms(known, dividend, divisor);
+  const { quotient, remainder } = atoms(known, dividend, divisor, isPositive ? `quotient ${key}` : undefined);
   if (isPositive) {
     const [q, r] = [quotient, remainder];
     known.add(isZero(subtract(dividend, add(multiply(divisor, q), r))));
@@ -191,9 +191,9 @@ function timesWithin(part: Polynomial, whole: Polynomial): Integer | undefined {
   return by;
 }
 
-function atoms(known: Knowledge, dividend: Polynomial, divisor: Polynomial): Divided {
+function atoms(known: Knowledge, dividend: Polynomial, divisor: Polynomial, key: string | undefined): Divided {
   const [quotient, remainder] = [known.fresh(), known.fresh()];
-  const definition = { kind: "division", dividend, divisor, quotient, remainder } as const;
+  const definition = { kind: "division", dividend, divisor, quotient, remainder, key } as const;
   known.definitions.set(quotient, definition);
   known.definitions.set(remainder, definition);
   return { quotient: atom(quotient), remainder: atom(remainder) };
@@ -206,7 +206,7 @@ function named(known: Knowledge, dividend: Polynomial, divisor: Polynomial): Div
     const whole = exactQuotient(plus(constantOf(dividend), -rest), constantOf(divisor));
     return { quotient: constant(whole), remainder: constant(rest) };
   }
-  const { quotient, remainder } = atoms(known, dividend, divisor);
+  const { quotient, remainder } = atoms(known, dividend, divisor, keyOf.quotient(dividend, divisor));
   known.add(isZero(subtract(dividend, add(multiply(divisor, quotient), remainder))));
   for (const p of [
     remainder,
@@ -216,6 +216,6 @@ function named(known: Knowledge, dividend: Polynomial, divisor: Polynomial): Div
     subtract(dividend, remainder),
   ])
     known.add(atLeastZero(p));
-  boundQuotient(known, { dividend, divisor, quotient }, (larger) => simplified(known, larger, divisor)?.quotient);
+  boundQuotient(known, { dividend, divisor, quotient, remainder }, (other) => simplified(known, other, divisor));
   return { quotient, remainder };
 }

@@ -2,7 +2,7 @@
 import { conditionsOf as conjuncts, not, some, type Term, TRUE } from "../terms/term.js";
 import { isAtLeastZero } from "./decide.js";
 import { divide } from "./division.js";
-import { atLeastZero, type Condition, isOwn, isZero, keyOf, type Knowledge } from "./knowledge.js";
+import { atLeastZero, type Condition, isDivision, isZero, keyOf, type Knowledge } from "./knowledge.js";
 import {
   add,
   atom,
@@ -73,7 +73,7 @@ function foldedOnce(known: Knowledge, p: Polynomial): Polynomial | undefined {
     const definition = known.definitionOf(monomial);
     if (definition?.kind !== "division" || definition.remainder !== monomial.atoms[0]) continue;
     const { dividend, divisor, quotient, remainder } = definition;
-    if (!isOwn(known, definition)) continue;
+    if (!isDivision(known, definition)) continue;
     const whole = scale(multiply(divisor, atom(quotient)), by);
     if (!whole.monomials.every((each, i) => p.of(each) === whole.coefficients[i])) continue;
     return add(subtract(subtract(p, whole), scale(atom(remainder), by)), dividend, by);
@@ -131,6 +131,8 @@ function chosen(known: Knowledge, condition: Term, x: Polynomial, y: Polynomial)
   if (same) return same;
   if (isPlain(known, condition)) return x;
   if (isPlain(known, not(condition))) return y;
+  if (y.size === 0 && isZeroWhere(known, not(condition), x)) return x;
+  if (x.size === 0 && isZeroWhere(known, condition, y)) return y;
   const name = known.fresh();
   const value = atom(name);
   known.definitions.set(name, { kind: "choice" });
@@ -145,6 +147,15 @@ function chosen(known: Knowledge, condition: Term, x: Polynomial, y: Polynomial)
     ],
   });
   return value;
+}
+
+/** Whether what is taken of a function that rises from 0 lies before its first value, wherever a condition holds. */
+function isZeroWhere(known: Knowledge, condition: Term, { size, monomials, coefficients }: Polynomial): boolean {
+  const definition = size === 1 && coefficients[0] === 1 ? known.definitionOf(monomials[0]!) : undefined;
+  if (definition?.kind !== "call" || !known.rises(definition.name)) return false;
+  const inside = known.child();
+  assume(inside, condition);
+  return isAtLeastZero(inside, subtract(opposite(definition.given[0]!), ONE), "sums");
 }
 
 /** Whether sums of what is known show that a condition holds. */

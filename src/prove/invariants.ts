@@ -6,6 +6,7 @@ import { all, atLeast, atMost, below, number, symbol, symbolsIn, type Term } fro
 import { Budget } from "./budget.js";
 import { assume, proves } from "./interpret.js";
 import { Knowledge } from "./knowledge.js";
+import { risesIn } from "./partitions.js";
 import type { Environment } from "./symbolic-environment.js";
 import { at, type TermTile } from "./symbolic.js";
 
@@ -22,11 +23,13 @@ export type Invariant = (value: Term) => Term;
 interface Candidate {
   readonly of: Turned;
   readonly holds: Invariant;
+  /** What says the same and more. */
+  readonly stronger?: Candidate;
 }
 
-const STEPS = 3000;
+const STEPS = 10_000;
 /** Sizes that state is compared with. */
-const SIZES = 3;
+const SIZES = 5;
 
 /** What holds of each state in all turns; `path` leads to where a turn ends. */
 export function invariantsOf(
@@ -36,18 +39,24 @@ export function invariantsOf(
 ): ReadonlyMap<string, readonly Invariant[]> {
   const budget = new Budget(STEPS);
   const before = knowledgeAt(environment, budget, []);
-  let kept = states.flatMap((of) =>
-    boundsFor(environment, of).flatMap((holds): readonly Candidate[] =>
-      provesIn(before, of.initial, holds) ? [{ of, holds }] : [],
-    ),
+  let kept = holding(
+    states.flatMap((of) => candidatesFor(environment, of)),
+    ({ of, holds }) => provesIn(before, of.initial, holds),
   );
   for (let left = 0; left !== kept.length && kept.length > 0;) {
     left = kept.length;
     const known = knowledgeAt(environment, budget, kept);
     for (const condition of path) assume(known, condition);
-    kept = kept.filter(({ of, holds }) => provesIn(known, of.next, holds));
+    kept = holding(kept, ({ of, holds }) => provesIn(known, of.next, holds));
   }
   return new Map(states.map((of) => [of.mark, kept.flatMap((each) => (each.of === of ? [each.holds] : []))] as const));
+}
+
+/** The candidates that hold; one that a stronger one implies is not asked about. */
+function holding(candidates: readonly Candidate[], holds: (candidate: Candidate) => boolean): readonly Candidate[] {
+  const kept = new Set<Candidate>();
+  for (const each of candidates) if ((each.stronger && kept.has(each.stronger)) || holds(each)) kept.add(each);
+  return [...kept];
 }
 
 /** Whether something certainly holds of each lane of a tile. */
@@ -65,6 +74,7 @@ function knowledgeAt(environment: Environment, budget: Budget, assumed: readonly
   const { launch, scope, ranges } = environment;
   const known = new Knowledge({
     budget,
+    rises: risesIn(environment),
     callFacts: (name, given, value, inProgram) => [
       ...environment.factsOf(name, given, value, inProgram),
       ...assumed.flatMap(({ of, holds }) => (of.mark === name ? [holds(value)] : [])),
@@ -80,14 +90,13 @@ function knowledgeAt(environment: Environment, budget: Budget, assumed: readonly
 }
 
 /** What may hold of state: it is not negative, and below a size that it is computed with, or as large at most. */
-function boundsFor({ launch }: Environment, { initial, next }: Turned): readonly Invariant[] {
+function candidatesFor({ launch }: Environment, of: Turned): readonly Candidate[] {
+  const { initial, next } = of;
   const named = symbolsIn(...[initial, next].map((tile) => at(tile, probesOf(tile))));
   const sizes = [...named].filter((name) => launch.chosen.has(name)).slice(0, SIZES);
-  return [
-    (value) => atLeast(value, number(0)),
-    ...sizes.flatMap((name): readonly Invariant[] => [
-      (value) => below(value, symbol(name)),
-      (value) => atMost(value, symbol(name)),
-    ]),
-  ];
+  const within = sizes.flatMap((name): readonly Candidate[] => {
+    const stronger: Candidate = { of, holds: (value) => below(value, symbol(name)) };
+    return [stronger, { of, holds: (value) => atMost(value, symbol(name)), stronger }];
+  });
+  return [{ of, holds: (value) => atLeast(value, number(0)) }, ...within];
 }

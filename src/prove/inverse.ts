@@ -17,7 +17,7 @@ import {
   symbol,
   type Term,
 } from "../terms/term.js";
-import { isAtLeastZero } from "./decide.js";
+import { type Effort, isAtLeastZero } from "./decide.js";
 import { polynomialOf } from "./interpret.js";
 import { type Definition, isOwn, type Knowledge } from "./knowledge.js";
 import type { Model } from "./model.js";
@@ -37,6 +37,7 @@ import {
   type Polynomial,
   single,
   subtract,
+  ZERO,
 } from "./polynomial.js";
 
 /** An index, and what it is for the element in question. */
@@ -126,15 +127,15 @@ class Inversion {
     return true;
   }
 
-  /** Of `offsets[row] + …`, with offsets that partition the elements: the row is that of the element. */
+  /** Of where a row starts plus what comes behind, with offsets or ends that partition the elements: the row is the element's. */
   #stepRow(p: Polynomial, is: Term): boolean {
     for (const [monomial, by] of p) {
       const definition = this.known.definitionOf(monomial);
       if (definition?.kind !== "call" || by !== 1) continue;
-      const row = rowFunction(this.model, definition.name);
-      const name = row === undefined ? undefined : atomOf(definition.given[0]!);
-      if (row === undefined || name === undefined || this.#termOfAtom(name)) continue;
-      this.#assign(name, call(row, is));
+      const found = rowFunction(this.model, definition.name, definition.given[0] ?? ZERO);
+      const name = found && atomOf(found.row);
+      if (name === undefined || this.#termOfAtom(name)) continue;
+      this.#assign(name, call(found!.name, is));
       return true;
     }
     return false;
@@ -148,14 +149,15 @@ class Inversion {
         .toSorted((x, y) => x.radix.degree - y.radix.degree || (magnitude(x.by) < magnitude(y.by) ? -1 : 1))
         .map((digit) => [`${magnitude(digit.by)} ${digit.radix.id}`, digit]),
     );
+    const efforts = ["sums", "products"] as const;
     for (const digit of radixes.values())
-      for (const { p, is } of ways) {
-        const found = this.#digitsOf(p, single(digit.radix, magnitude(digit.by)));
+      for (const [{ p, is }, effort] of efforts.flatMap((each) => ways.map((way) => [way, each] as const))) {
+        const found = this.#digitsOf(p, single(digit.radix, magnitude(digit.by)), effort);
         if (!found) continue;
         const by = this.#radixTerm(digit);
         for (const part of [
-          { p: found.rest, is: remainder(is, by) },
-          { p: found.quotient, is: quotient(is, by) },
+          { p: found.rest, is: remainder(is, by, true) },
+          { p: found.quotient, is: quotient(is, by, true) },
         ])
           if (!this.#step(part)) this.#stuck.push(part);
         return true;
@@ -164,13 +166,13 @@ class Inversion {
   }
 
   /** `p = radix * quotient + rest` with a rest from 0 to below the radix. */
-  #digitsOf(p: Polynomial, radix: Polynomial): Division | undefined {
+  #digitsOf(p: Polynomial, radix: Polynomial, effort: Effort): Division | undefined {
     const [divided] = divisions(p, radix);
     if (!divided || divided.quotient.size === 0) return undefined;
     const { quotient: high, rest: low } = divided;
     const isDigit = (each: Polynomial): boolean =>
-      isAtLeastZero(this.known, each, "products") &&
-      isAtLeastZero(this.known, subtract(subtract(radix, ONE), each), "products");
+      isAtLeastZero(this.known, each, effort) &&
+      isAtLeastZero(this.known, subtract(subtract(radix, ONE), each), effort);
     if (isDigit(low)) return divided;
     // Lanes that count down from the end of a block: `-1 - lane`.
     const lifted = add(low, radix);

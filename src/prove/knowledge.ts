@@ -30,6 +30,8 @@ export type Definition =
       readonly divisor: Polynomial;
       readonly quotient: string;
       readonly remainder: string;
+      /** By what the quotient is found among what has an atom, where the divisor is positive. */
+      readonly key: string | undefined;
     }
   | {
       readonly kind: "extreme";
@@ -46,7 +48,7 @@ type Defined<Kind extends Definition["kind"]> = Extract<Definition, { readonly k
 /** The truths that hold of an unknown function's value, given its arguments, where a program runs or before. */
 export type CallFacts = (name: string, given: readonly Term[], value: Term, inProgram: boolean) => readonly Term[];
 
-/** Whether an unknown function of one argument never falls. */
+/** Whether an unknown function of one argument is 0 before 0 and never falls. */
 export type Rises = (name: string) => boolean;
 
 /** Either end is undefined where none is known. */
@@ -227,6 +229,10 @@ export function isOwn(known: Knowledge, definition: Defined<"division" | "extrem
       : [keyOf.extreme(definition.of, definition.x, definition.y), definition.name];
   return known.named.get(key)?.of(monomialOf([name])) === 1;
 }
+
+/** Whether `dividend = divisor * quotient + remainder` holds here, of a dividend of any sign. */
+export const isDivision = ({ named }: Knowledge, { key, quotient }: Defined<"division">): boolean =>
+  key !== undefined && named.get(key)?.of(monomialOf([quotient])) === 1;
 
 /** `x >= y + 1`, as a condition. */
 export const isAbove = (x: Polynomial, y: Polynomial): Condition => atLeastZero(add(subtract(x, y), ONE, -1));

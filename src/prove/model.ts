@@ -43,10 +43,11 @@ import {
   TRUE,
 } from "../terms/term.js";
 import { Environment } from "./symbolic-environment.js";
-import { advanced, advanceOf, isInteger, lagging, marked, stepSign } from "./advance.js";
+import { stepSign } from "./advance.js";
 import type { Step } from "./flow.js";
-import { type Invariant, invariantsOf, type Turned } from "./invariants.js";
+import type { Invariant } from "./invariants.js";
 import { type Assigned, findMultiples, SymbolicLaunch } from "./launch.js";
+import { stateOf } from "./loop-state.js";
 import { withNestedQuotients } from "./nested-quotients.js";
 import { applyOp } from "./operations.js";
 import { type Access, reach, type ViewMasks } from "./reaching.js";
@@ -95,14 +96,6 @@ function powersOf(launch: SymbolicLaunch, checked: readonly Precondition[]): rea
     const ofSize = dim.kind === "call" && dim.name === NEXT_POWER ? dim.parts : [];
     return [dim, ...ofSize].map((size) => atLeast(size, number(1)));
   });
-}
-
-/** What is found out of the state that a loop changes. */
-interface LoopState {
-  /** The state after so many turns, where it follows from their number. */
-  readonly formulas: ReadonlyMap<Variable, (turns: Term) => Symbolic | undefined>;
-  /** What holds of other state in all turns. */
-  readonly invariants: ReadonlyMap<Variable, readonly Invariant[]>;
 }
 
 class Follower {
@@ -345,7 +338,19 @@ class Follower {
       environment.path = path;
       environment.scope = scope;
     };
-    const { formulas, invariants } = this.#stateOf(variables, initial, turn, enter, run);
+    const trial = (start: (variable: Variable) => Symbolic, look: () => void): void => {
+      const wasEnded = this.#ended;
+      environment.trial++;
+      this.#steps(() =>
+        enter(start, () => {
+          run();
+          look();
+        }),
+      );
+      environment.trial--;
+      this.#ended = wasEnded;
+    };
+    const { formulas, invariants } = stateOf(environment, { variables, initial, turn, trial });
     const open = (variable: Variable, name: string, seen: readonly Term[]): Symbolic =>
       this.#unknown(variable, name, seen, invariants.get(variable));
     const after = (times: Term, name: string, seen: readonly Term[]) => (variable: Variable) =>
@@ -357,47 +362,5 @@ class Follower {
     environment.state = new Map(initial);
     const left = turns ? after(turns, "after", scope) : (variable: Variable) => open(variable, "after", scope);
     for (const variable of variables) environment.state.set(variable, left(variable));
-  }
-
-  /** Follows the body once on trial, to see how its state changes. */
-  #stateOf(
-    variables: readonly Variable[],
-    initial: ReadonlyMap<Variable, Symbolic>,
-    turn: Term,
-    enter: (of: (variable: Variable) => Symbolic, follow: () => void) => void,
-    run: () => void,
-  ): LoopState {
-    const { environment } = this;
-    const marks = new Map<Variable, string>();
-    for (const variable of variables) {
-      const value = initial.get(variable)!;
-      if (value.kind === "terms" || value.kind === "pointer")
-        marks.set(variable, `state ${environment.nameOf(variable)}`);
-    }
-    const formulas = new Map<Variable, (turns: Term) => Symbolic | undefined>();
-    const invariants = new Map<Variable, readonly Invariant[]>();
-    if (marks.size === 0) return { formulas, invariants };
-    const wasEnded = this.#ended;
-    environment.trial++;
-    const start = (variable: Variable) => marked(environment, initial.get(variable)!, marks.get(variable), variable);
-    this.#steps(() =>
-      enter(start, () => {
-        run();
-        const others = new Map<Variable, Turned>();
-        for (const [variable, mark] of marks) {
-          const [from, next] = [initial.get(variable)!, environment.state.get(variable)!];
-          const by = advanceOf(environment, next, variable, mark, turn);
-          const formula = by ? (turns: Term) => advanced(from, by, turns) : lagging(from, next, turn);
-          if (formula) formulas.set(variable, formula);
-          else if (isInteger(from) && isInteger(next)) others.set(variable, { mark, initial: from, next });
-        }
-        if (others.size === 0) return;
-        const found = invariantsOf(environment, [...others.values()], environment.path);
-        for (const [variable, { mark }] of others) invariants.set(variable, found.get(mark)!);
-      }),
-    );
-    environment.trial--;
-    this.#ended = wasEnded;
-    return { formulas, invariants };
   }
 }

@@ -8,16 +8,12 @@ import type { Location } from "../diagnostics/diagnostic.js";
 import { all, atLeast, below, number, sum, type Term, termsIn } from "../terms/term.js";
 import { isAtLeastZero } from "./decide.js";
 import { type OpStep, opsIn } from "./flow.js";
+import { isInside, noteInside } from "./inside-int32.js";
 import { Int32 } from "./int32.js";
 import { polynomialOf } from "./interpret.js";
-import type { Knowledge } from "./knowledge.js";
 import type { Model } from "./model.js";
 import { offsetsOnly } from "./offsets-only.js";
 import type { Duties, Open, Stand } from "./obligations.js";
-import { times } from "./exact-integer.js";
-import { UNIT } from "./monomial.js";
-import { add, atom, constant, ONE, type Polynomial, single, subtract } from "./polynomial.js";
-import { LIMIT } from "./products.js";
 import { at, namesOf, type TermTile } from "./symbolic.js";
 import { reasonOf } from "./words.js";
 
@@ -128,7 +124,7 @@ class Ranges {
     const lane = environment.lanes(`lane ${environment.nameOf(statement)}`, environment.shape(results[0]!.type));
     const [x, y] = terms.map((each) => each && at(each, lane));
     const isBlocks = op.facts.integer === "blocks" && x && y;
-    return { values: [at(made, lane), ...(isBlocks ? [sum(x, y, number(-1))] : [])], lanes: namesOf(lane) };
+    return { values: [...(isBlocks ? [sum(x, y, number(-1))] : []), at(made, lane)], lanes: namesOf(lane) };
   }
 
   /** Whether it is part of a sum in the same place that stays inside, as are its parts where none is negative. */
@@ -159,36 +155,10 @@ class Ranges {
       if (value.kind === "number" || value.kind === "symbol") return true;
       const key = `${value.id} | ${step.path.map(({ id }) => id).join()} | ${step.scope.join()}`;
       let inside = this.#values.get(key);
-      if (inside === undefined) this.#values.set(key, (inside = isInside(this.limits.onPath(step, lanes), value)));
+      const here = this.limits.onPath(step, lanes);
+      if (inside === undefined) this.#values.set(key, (inside = isInside(here, value)));
+      if (inside && values.length > 1) noteInside(here, value);
       return inside;
     });
   }
-}
-
-function isInside(here: Knowledge, value: Term): boolean {
-  const p = polynomialOf(here, value);
-  const limit = atom(LIMIT);
-  const holds = (goal: (of: Polynomial) => Polynomial, end: "least" | "most"): boolean => {
-    const rounded = withoutSmall(here, p, end);
-    const ways = [rounded, ...(rounded === p ? [] : [p])].map(goal);
-    // Cases cost far more, and most goals need none.
-    return (["products", "cases"] as const).some((effort) => ways.some((way) => isAtLeastZero(here, way, effort)));
-  };
-  return holds((of) => subtract(subtract(limit, ONE), of), "most") && holds((of) => add(limit, of), "least");
-}
-
-const SMALL = 2 ** 22;
-
-/** With numbers in place of what is small whatever the shape, such as lanes: no less, or no more, than it is. */
-function withoutSmall(here: Knowledge, p: Polynomial, end: "least" | "most"): Polynomial {
-  let result = p;
-  for (const [monomial, by] of p) {
-    if (monomial === UNIT) continue;
-    const { least, most } = here.interval(monomial);
-    const bound = by > 0 === (end === "most") ? most : least;
-    const value = bound === undefined ? undefined : times(bound, by);
-    if (value === undefined || value > SMALL || value < -SMALL) continue;
-    result = add(subtract(result, single(monomial, by)), constant(value));
-  }
-  return result;
 }

@@ -1,20 +1,40 @@
 /**
- * Tensors that are declared to rise from 0 to a size: each element below that size lies in one row, between a value and the
- * next. Which row that is, is a function of the element.
+ * Tensors that are declared to rise to a size: each element below that size lies in one row, between a value and the next,
+ * or of ends between that before, which is 0 before the first, and a value. Which row that is, is a function of the element.
  */
 import { paramsOf, type TensorParam } from "../ir/nodes.js";
-import { all, atLeast, atMost, below, call, equal, number, sum, type Term, termsIn } from "../terms/term.js";
+import { all, atLeast, atMost, below, call, choice, equal, number, sum, type Term, termsIn } from "../terms/term.js";
 import { assume, proves } from "./interpret.js";
-import type { Knowledge } from "./knowledge.js";
+import type { Knowledge, Rises } from "./knowledge.js";
 import type { Model } from "./model.js";
+import { add, ONE, type Polynomial } from "./polynomial.js";
+import type { Environment } from "./symbolic-environment.js";
 import { CONTENTS } from "./words.js";
 
 const ROW = "row of ";
 
-/** The name of the function from an element to its row, for the name of what a partition holds. */
-export function rowFunction({ ir }: Pick<Model, "ir">, contents: string): string | undefined {
+/** Of what a partition holds where a row starts: the function from an element to its row, and the row of the index. */
+export function rowFunction(
+  { ir }: Pick<Model, "ir">,
+  contents: string,
+  index: Polynomial,
+): { readonly name: string; readonly row: Polynomial } | undefined {
   const param = partitionOf({ ir }, contents, CONTENTS);
-  return param && `${ROW}${param.name}`;
+  return param && { name: `${ROW}${param.name}`, row: param.partition!.holds === "ends" ? add(index, ONE) : index };
+}
+
+export const isRow = ({ kind, name }: Term): boolean => kind === "call" && name.startsWith(ROW);
+
+/** Which functions rise: what a tensor does not hold is chosen so that it goes on, from 0 and to the size that it divides. */
+export const risesIn =
+  (of: Pick<Model, "ir">): Rises =>
+  (name) =>
+    partitionOf(of, name, CONTENTS) !== undefined;
+
+/** The size that a function rises to. */
+export function totalOf({ ir, launch }: Pick<Environment, "ir" | "launch">, contents: string): Term | undefined {
+  const param = partitionOf({ ir }, contents, CONTENTS);
+  return param && launch.term(param.partition!.total);
 }
 
 function partitionOf({ ir }: Pick<Model, "ir">, name: string, prefix: string): TensorParam | undefined {
@@ -26,13 +46,16 @@ function partitionOf({ ir }: Pick<Model, "ir">, name: string, prefix: string): T
 /** What says that an element lies in a row. */
 function liesIn(model: Model, param: TensorParam, element: Term, row: Term): Term {
   const at = (index: Term) => call(`${CONTENTS}${param.name}`, index);
-  const next = sum(row, number(1));
-  const [rows] = model.launch.tensorDims(param);
-  return all(atLeast(row, number(0)), below(next, rows!), atMost(at(row), element), below(element, at(next)));
+  const [held] = model.launch.tensorDims(param);
+  const [before, after] =
+    param.partition!.holds === "offsets"
+      ? [at(row), sum(row, number(1))]
+      : [choice(atLeast(row, number(1)), at(sum(row, number(-1))), number(0)), row];
+  return all(atLeast(row, number(0)), below(after, held!), atMost(before, element), below(element, at(after)));
 }
 
 function isCovered(known: Knowledge, { launch }: Model, { partition }: TensorParam, element: Term): boolean {
-  const total = launch.term(partition!);
+  const total = launch.term(partition!.total);
   return total !== undefined && proves(known, all(atLeast(element, number(0)), below(element, total)));
 }
 

@@ -44,7 +44,7 @@ export class Points {
   more(): this {
     this.#renew();
     const { known } = this;
-    if (this.#points.length >= WANTED / 2 || known.conditions.length < this.#drawnAt + MORE) return this;
+    if (known.conditions.length < this.#drawnAt + MORE) return this;
     this.#drawnAt = known.conditions.length;
     let misses = 0;
     for (let seed = 0; seed < WANTED && misses < MISSES && this.#points.length < WANTED; seed++) {

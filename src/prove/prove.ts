@@ -146,7 +146,10 @@ class Prover {
 /** What inputs are promised to hold: nothing on a GPU checks it. */
 function promisesOf(ir: KernelIR): readonly string[] {
   return paramsOf(ir, "tensor").flatMap(({ name, range, partition }) => {
-    if (partition?.parameter) return [`${name} is a partition of ${partition.parameter}`];
+    if (partition) {
+      const holds = partition.holds === "offsets" ? "is a partition" : "has the ends of a partition";
+      return [`${name} ${holds} of ${partition.total.parameter}`];
+    }
     return range ? [`${name} holds what its range declares`] : [];
   });
 }

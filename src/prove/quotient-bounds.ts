@@ -1,6 +1,6 @@
 /** What holds of a quotient whose value is not known: where it lies, by the divisor and by what is known of the dividend. */
 import { isAtLeastZero } from "./decide.js";
-import { atLeastZero, isOwn, type Knowledge } from "./knowledge.js";
+import { atLeastZero, type Condition, isOwn, isZero, type Knowledge } from "./knowledge.js";
 import { monomialOf, UNIT, without } from "./monomial.js";
 import {
   add,
@@ -20,13 +20,16 @@ interface Quotient {
   readonly dividend: Polynomial;
   readonly divisor: Polynomial;
   readonly quotient: Polynomial;
+  readonly remainder: Polynomial;
 }
 
-/** Adds what is known of a quotient; `simplified` gives that of another dividend by this divisor, where it needs no new atom. */
+type Halves = Pick<Quotient, "quotient" | "remainder">;
+
+/** Adds what is known of a quotient; `simplified` divides another dividend by this divisor, where that needs no new atom. */
 export function boundQuotient(
   known: Knowledge,
   of: Quotient,
-  simplified: (dividend: Polynomial) => Polynomial | undefined,
+  simplified: (dividend: Polynomial) => Halves | undefined,
 ): void {
   boundByCover(known, of);
   boundByExtreme(known, of, simplified);
@@ -55,21 +58,33 @@ function boundBelow(known: Knowledge, { dividend, divisor, quotient }: Quotient)
   if (least > 1 && !isConstant(divisor)) known.add(atLeastZero(subtract(beyond, scale(more, least))));
 }
 
-/** Quotients rise with their dividends: what the smaller of two is part of gives no more than either would. */
+/**
+ * Quotients rise with their dividends: what the smaller of two is part of gives no more than either would. Where the
+ * larger of two may be a number, the division is that of the number, or has the other in its dividend.
+ */
 function boundByExtreme(
   known: Knowledge,
-  { dividend, quotient }: Quotient,
-  simplified: (dividend: Polynomial) => Polynomial | undefined,
+  { dividend, quotient, remainder }: Quotient,
+  simplified: (dividend: Polynomial) => Halves | undefined,
 ): void {
   dividend.monomials.forEach((monomial, i) => {
     const definition = known.definitionOf(monomial);
     const by = dividend.coefficients[i]!;
     if (definition?.kind !== "extreme" || !isOwn(known, definition)) return;
-    if ((definition.of === "least") !== by > 0) return;
-    for (const each of [definition.x, definition.y]) {
-      const most = simplified(add(subtract(dividend, single(monomial, by)), each, by));
-      if (most) known.add(atLeastZero(subtract(most, quotient)));
-    }
+    const { x, y } = definition;
+    const isMost = (definition.of === "least") === by > 0;
+    const [ofX, ofY] = [x, y].map((each) =>
+      isMost || isConstant(each) ? simplified(add(subtract(dividend, single(monomial, by)), each, by)) : undefined,
+    );
+    for (const each of isMost ? [ofX, ofY] : []) if (each) known.add(atLeastZero(subtract(each.quotient, quotient)));
+    if (isMost || !ofX === !ofY) return;
+    const isCase = (each: Polynomial, divided: Halves | undefined): readonly Condition[] => [
+      isZero(subtract(single(monomial), each)),
+      ...(divided
+        ? [isZero(subtract(quotient, divided.quotient)), isZero(subtract(remainder, divided.remainder))]
+        : []),
+    ];
+    known.cases.push({ atoms: quotient.atoms, cases: [isCase(x, ofX), isCase(y, ofY)] });
   });
 }
 

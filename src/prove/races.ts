@@ -9,7 +9,7 @@ import { assume, proves } from "./interpret.js";
 import { openBound } from "./bounds.js";
 import { invert } from "./inverse.js";
 import type { Duties, Open, Stand } from "./obligations.js";
-import { assumeRows, provesSame } from "./partitions.js";
+import { assumeRows, isRow, provesSame } from "./partitions.js";
 import type { Access } from "./reaching.js";
 import type { Question } from "./witness.js";
 import { accessInWords, reasonOf } from "./words.js";
@@ -98,10 +98,17 @@ function returns({ model, contexts }: Stand, access: Access, from: ReadonlyMap<s
   const found = from.get(name);
   if (!found) return false;
   const elements = new Map(access.axes.map(({ index }, axis) => [elementOf(axis), index]));
-  const term = substitute(found, elements);
   const known = contexts.active(access).child();
-  assumeRows(known, model, [term]);
-  return provesSame(known, model, term, symbol(name));
+  const is = (term: Term, variable: string): boolean => {
+    assumeRows(known, model, [term]);
+    return provesSame(known, model, term, symbol(variable));
+  };
+  // What follows from the element's row follows from the row that this access stands in.
+  const rows = [...from].filter(
+    ([variable, term]) => variable !== name && isRow(term) && is(substitute(term, elements), variable),
+  );
+  const own = new Map(rows.map(([variable, term]) => [term, symbol(variable)] as const));
+  return is(substitute(found, elements, own), name);
 }
 
 /** Whether the element says which program reaches it, by one access and by the other. */

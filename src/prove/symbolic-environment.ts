@@ -148,6 +148,11 @@ export class Environment {
     this.unknowns.set(key, words);
   }
 
+  /** Says what holds of an unknown function that stands for state, in place of what was said when its loop was followed before. */
+  hold(key: string, facts: ValueFacts): void {
+    this.#invariants.set(key, facts);
+  }
+
   /** Says what holds of the values of an unknown function, for instance because a parameter declares it. */
   constrain(key: string, facts: ValueFacts): void {
     const before = this.#facts.get(key);

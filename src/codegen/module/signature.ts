@@ -90,7 +90,9 @@ function tensorSignatures(ir: KernelIR, names: KernelNames): readonly TensorSign
     ...(described.has(param) && { described: true }),
     ...(firsts.has(param) && { stridesOf: firsts.get(param)! }),
     ...rangeSignature(ir, param),
-    ...(param.partition && { partition: param.partition.parameter! }),
+    ...(param.partition && {
+      partition: { size: param.partition.total.parameter!, holds: param.partition.holds },
+    }),
   }));
 }
 

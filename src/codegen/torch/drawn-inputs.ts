@@ -205,7 +205,7 @@ function assignedDraws(
   return [py.assign(target, py.call(DRAW, ...drawArguments(ir).map(number), py.name("device")))];
 }
 
-/** Offsets of rows: integers in order, from 0 to the size that they divide. */
+/** Where rows lie: integers in order, up to the size that they divide; offsets begin with 0. */
 function assignedPartitions(
   ir: KernelIR,
   names: KernelNames,
@@ -213,11 +213,12 @@ function assignedPartitions(
 ): readonly Statement[] {
   return tensorsOf(ir, "in", "inout").flatMap((param) => {
     if (param.partition === undefined || param.name in ir.inputs) return [];
+    const { total, holds } = param.partition;
     const tensor = py.name(names.tensors.get(param.name)!);
     return [
       py.assign(tensor, tensorExpression(ir, names, param, local)),
-      py.assign(py.subscript(tensor, py.number("0")), py.number("0")),
-      py.assign(py.subscript(tensor, py.unary("-", py.number("1"))), local(param.partition)),
+      ...(holds === "offsets" ? [py.assign(py.subscript(tensor, py.number("0")), py.number("0"))] : []),
+      py.assign(py.subscript(tensor, py.unary("-", py.number("1"))), local(total)),
     ];
   });
 }

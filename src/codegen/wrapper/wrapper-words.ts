@@ -122,7 +122,10 @@ function rangeWords(param: TensorParam | NumberParam, names: KernelNames): strin
   const range = rangeOf(param);
   if (range === undefined || (param.kind === "tensor" && holdsAll(param))) return "";
   const said = (value: Value) => py.name(names.parameters.get(value)!);
-  if (param.kind === "tensor" && param.partition) return `, rising from 0 to ${printExpression(said(param.partition))}`;
+  if (param.kind === "tensor" && param.partition) {
+    const { total, holds } = param.partition;
+    return `, rising ${holds === "offsets" ? "from 0 " : ""}to ${printExpression(said(total))}`;
+  }
   const bounds = hostExpressions(range, said).map((bound) => printExpression(bound));
   const isFloat = param.kind === "tensor" && isFloatElem(param.dtype);
   return ` in [${bounds.join(", ")}${isFloat ? "]" : ")"}`;

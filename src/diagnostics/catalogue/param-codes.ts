@@ -79,6 +79,8 @@ export const paramRange = defineCode("param-range", {
 });
 
 export const paramPartition = defineCode("param-partition", {
+  form: (given: string) =>
+    `tensor: a partition is the size that offsets divide, { partition: "N" }, or { partition: { ends: "N" } } of the ends of rows, got ${given}`,
   dtype: (size: string) => `tensor: a partition of ${size} holds offsets of rows; declare it tl.int32 or tl.int64`,
   rank: (size: string, rank: number) => `tensor: a partition of ${size} has one axis, this has ${rank}`,
   range: (size: string) => `tensor: a partition of ${size} has the range from 0 to ${size}; leave range out`,

@@ -216,7 +216,7 @@ function fillOf(
   const isFloat = /^(float|bfloat)/.test(dtype);
   if (range) {
     const [low, high] = range;
-    if (partition !== undefined) return { kind: "partition", total: high - 1 };
+    if (partition !== undefined) return { kind: "partition", total: high - 1, holds: partition.holds };
     return { kind: isFloat ? "uniform" : "integers", low, high };
   }
   if (isFloat) return { kind: "normal", ...(special && { special }) };

@@ -23,13 +23,13 @@ export interface WireTensor {
 
 /**
  * Where a tensor's values come from: the normal distribution, with special values among them, numbers or integers from
- * `low` up to but not including `high`, offsets that rise from 0 to `total`, or a file of its elements in row-major
- * order.
+ * `low` up to but not including `high`, offsets that rise from 0 to `total` or ends that rise to it, or a file of its
+ * elements in row-major order.
  */
 export type Fill =
   | { readonly kind: "normal"; readonly special?: readonly SpecialValue[] }
   | { readonly kind: "uniform" | "integers"; readonly low: number; readonly high: number }
-  | { readonly kind: "partition"; readonly total: number }
+  | { readonly kind: "partition"; readonly total: number; readonly holds: "offsets" | "ends" }
   | { readonly kind: "file"; readonly path: string };
 
 /** The arguments of a wrapper. */

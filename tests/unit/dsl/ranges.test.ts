@@ -58,6 +58,23 @@ const rowSums = kernel(
   },
 );
 
+/** The last element of each row, or of the rows before it. */
+const rowEnds = kernel(
+  "row_ends",
+  {
+    params: {
+      values: tensor(tl.float32, ["TOTAL"]),
+      ends: tensor(tl.int32, ["ENDS"], { partition: { ends: "TOTAL" } }),
+      first: tensor.out(tl.float32, ["ENDS"]),
+    },
+    grid: ({ ENDS }) => [ENDS],
+  },
+  ({ values, ends, first }) => {
+    const row = tl.inBounds(tl.programId(0));
+    tl.store(first.at(row), tl.load(values.at(tl.load(ends.at(row)).sub(1)), { other: 0 }));
+  },
+);
+
 describe("the range of a number", () => {
   const compiled = compile(shifted);
 
@@ -165,6 +182,24 @@ describe("a partition", () => {
     expect(() => compiled.evaluate(at, { inputs: offsets(...data) })).toThrow(why);
   });
 
+  test("may hold where rows end", () => {
+    const held = compile(rowEnds);
+    const ends = (...data: number[]) => held.evaluate(at, { inputs: { ends: { ...offsets(...data).offsets } } });
+    expect(held.ranges(at)).toEqual({ ends: [0, 51] });
+    expect(held.evaluate(at).findings).toEqual([]);
+    expect(held.python).toContain("    ends[-1] = TOTAL\n");
+    expect(held.python).not.toContain("ends[0] = 0");
+    expect(held.python).toContain("rising to TOTAL");
+    expect(ends(3, 3, 12, 20, 30, 40, 50).findings).toEqual([]);
+    expect(() => ends(3, 2, 12, 20, 30, 40, 50)).toThrow(
+      "ends has the ends of a partition of TOTAL, 50, but element 1 is 2, below the 3 before it",
+    );
+    expect(() => ends(3, 3, 12, 20, 30, 40, 49)).toThrow("but its last element is 49, not 50");
+    expect(() => ends(-1, 3, 12, 20, 30, 40, 50)).toThrow("but its first element is -1, below 0");
+    expect(held.refusal({ ...at, sizes: { TOTAL: 50, ENDS: 1 } })).toBe(undefined);
+    expect(held.refusal({ ...at, sizes: { TOTAL: 50, ENDS: 0 } })).toContain("it requires (ENDS >= 1) | (TOTAL == 0)");
+  });
+
   test("of one offset has nothing to divide", () => {
     expect(compiled.refusal({ ...at, sizes: { TOTAL: 50, ENDS: 1 } })).toBe(
       "it requires (ENDS >= 2) | (TOTAL == 0); here ENDS is 1 and TOTAL is 50",
@@ -198,6 +233,10 @@ describe("what cannot be right", () => {
     [() => ({ p: scalar(tl.int32, { rnage: [0, 1] } as any) }), "scalar: there is no option rnage; write range"],
     [() => ({ x: tensor(tl.int32, ["N"], { partition: "ROWS" }) }), "k: x is a partition of ROWS, which is not a size"],
     [() => ({ x: tensor(tl.int8, ["N"], { partition: "N" }) }), "tensor: a partition of N holds offsets of rows"],
+    [
+      () => ({ x: tensor(tl.int32, ["N"], { partition: { ends: "N", first: 0 } as any }) }),
+      'tensor: a partition is the size that offsets divide, { partition: "N" }, or { partition: { ends: "N" } }',
+    ],
     [
       () => ({ x: tensor(tl.int32, ["N", "M"], { partition: "N" }) }),
       "tensor: a partition of N has one axis, this has 2",

@@ -116,8 +116,8 @@ def grouped_gemm(
     Args:
         a: [TOTAL, K] float16 or bfloat16.
         b: [GROUPS, K, N] float16 or bfloat16.
-        ends: [GROUPS] int32 in [0, 2147483647), contiguous.
-        PROGRAMS: an int that the kernel is compiled for.
+        ends: [GROUPS] int32, rising to TOTAL, contiguous.
+        PROGRAMS: an int that the kernel is compiled for in [1, 65536).
         out: where to write [TOTAL, N] float16 or bfloat16; allocated if None.
 
     Raises:
@@ -203,9 +203,19 @@ def grouped_gemm(
         raise _beyond_int32("grouped_gemm: ends")
     if (TOTAL - 1) * stride_c_total + (N - 1) * stride_cn >= _INT32_REACH:
         raise _beyond_int32("grouped_gemm: out")
-    if not PROGRAMS > 0:
+    if not (GROUPS >= 1 or TOTAL == 0):
         raise ValueError(
-            "grouped_gemm: a requirement does not hold: PROGRAMS > 0 "
+            "grouped_gemm: a requirement does not hold: GROUPS >= 1 or "
+            f"TOTAL == 0 with GROUPS = {GROUPS}, TOTAL = {TOTAL}"
+        )
+    if not PROGRAMS >= 1:
+        raise ValueError(
+            "grouped_gemm: a requirement does not hold: PROGRAMS >= 1 "
+            f"with PROGRAMS = {PROGRAMS}"
+        )
+    if not PROGRAMS < 65536:
+        raise ValueError(
+            "grouped_gemm: a requirement does not hold: PROGRAMS < 65536 "
             f"with PROGRAMS = {PROGRAMS}"
         )
     if _INTERPRETED:
@@ -255,13 +265,6 @@ def reference_fn(
     return products.gather(1, group.view(TOTAL, 1, 1).expand(TOTAL, 1, N)).squeeze(1)
 
 
-def draw_inputs(TOTAL, GROUPS, device):
-    """ends of grouped_gemm, at random."""
-    cuts = torch.sort(torch.randint(0, TOTAL + 1, [GROUPS - 1], device=device))[0]
-    ends = torch.cat([cuts, torch.full([1], TOTAL, device=device)])
-    return ends.to(torch.int32)
-
-
 # Sizes to verify and to measure with, as in get_inputs(**SHAPES[0]).
 SHAPES = [
     {"TOTAL": 40, "K": 32, "GROUPS": 2, "N": 24},
@@ -272,7 +275,12 @@ SHAPES = [
 def get_inputs(TOTAL=40, K=32, GROUPS=2, N=24):
     """Fresh arguments for grouped_gemm, of a typical size."""
     device = "cpu" if _INTERPRETED else "cuda"
-    ends = draw_inputs(TOTAL, GROUPS, device)
+    ends = (
+        torch.randint(0, TOTAL + 1, (GROUPS,), device=device, dtype=torch.int32)
+        .sort()
+        .values
+    )
+    ends[-1] = TOTAL
     return [
         torch.randn((TOTAL, K), device=device, dtype=torch.float16),
         torch.randn((GROUPS, K, N), device=device, dtype=torch.float16),

@@ -69,9 +69,8 @@ export interface InTensorOptions extends TensorOptions {
    */
   readonly range?: Range;
   /**
-   * The caller's promise that integers of one axis divide this size into rows: the first is 0, the last is the size,
-   * and none is below the one before it. Row `i` then reaches from `x[i]` to `x[i + 1]`. It implies a range. Of
-   * `{ ends: "TOTAL" }` the first is where row 0 ends, so that row `i` ends before `x[i]`.
+   * The caller's promise that integers of one axis divide this size into rows: they rise from 0 to the size. Row `i`
+   * reaches from `x[i]` to `x[i + 1]`, and of `{ ends: "TOTAL" }`, which lacks the 0, up to `x[i]`.
    */
   readonly partition?: string | { readonly ends: string } | undefined;
 }

@@ -24,7 +24,8 @@ def import_user_file(path: str) -> ModuleType:
     except ImportError as error:
         raise RequestError("unsupported", f"the file can't be imported: {error}") from None
     except SyntaxError as error:
-        raise RequestError("unsupported", f"the file is no Python: line {error.lineno}: {error.msg}") from None
+        place = "" if error.lineno is None else f"line {error.lineno}: "
+        raise RequestError("unsupported", f"the file is no Python: {place}{error.msg}") from None
     except SystemExit:
         raise RequestError("unsupported", "the file ends the process when it is imported") from None
     finally:

@@ -52,12 +52,13 @@ function chainOf(statement: If, context: Context): Arms {
 }
 
 /** The arms without those that need what no call gives: their conditions must not hold. */
-function possible(arms: readonly Arm[], { scope, kernel }: Context): readonly Arm[] {
+function possible(arms: readonly Arm[], context: Context): readonly Arm[] {
+  const { scope, kernel } = context;
   const conditions = conditionsOf(arms);
   const left = arms.filter(({ body }, i) => {
     const condition = conditions[i]!;
     if (condition.kind !== "traced") return true;
-    const isAbsent = usesAbsent(body, scope);
+    const isAbsent = usesAbsent(body, context);
     const isUnknown = !isAbsent && kernel.compiledOnly && isUncompiled(body);
     if (isUnknown)
       kernel.todo(

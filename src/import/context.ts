@@ -1,5 +1,6 @@
 /** What the translation of a function needs: its scope, and the kernel that it belongs to. */
 import type { FunctionScope } from "./function-scope.js";
+import type { FunctionTree } from "./tree.js";
 import type { Value } from "./value.js";
 
 export interface KernelContext {
@@ -23,6 +24,8 @@ export interface KernelContext {
   tensor(parameter: string): string;
   /** Says what a person must look at. */
   todo(text: string, line: number): void;
+  /** The helper function of this number. */
+  functionTree(number: number): FunctionTree;
   /** The name of the helper function of this number, written for these arguments, and the arguments of the call. */
   helper(number: number, args: readonly Value[]): { readonly name: string; readonly args: readonly Value[] };
   /** Notes a name that the file imports. */

@@ -8,19 +8,15 @@ const todo = (text: string): string => `// TODO(import): ${text}`;
 const object = (entries: readonly string[]): string => `{ ${entries.join(", ")} }`;
 
 /** Lines of the spec behind `params`. */
-export function hostLines(
-  params: readonly DeclaredParam[],
-  tree: KernelTree,
-  names: HostNames,
-  inferred: Inferred | undefined,
-): readonly string[] {
+export function hostLines(params: readonly DeclaredParam[], tree: KernelTree, host: Host): readonly string[] {
+  const { names, inferred } = host;
   const { tuning, launch } = tree;
   const heuristics = heuristicsOf(params, tuning, names);
   const decided = new Set(heuristics.flatMap(({ python, text }) => (text === undefined ? [] : [python])));
   return [
     ...gridLines(tree, names, inferred),
     ...requiresLines(names, inferred),
-    ...configLines(params, tree, { names, inferred }, decided),
+    ...configLines(params, tree, host, decided),
     ...(decided.size > 0
       ? [`heuristics: {`, ...heuristics.flatMap(({ name, text }) => (text ? [`${name}: ${text},`] : [])), `},`]
       : []),
@@ -64,9 +60,12 @@ function requiresLines(names: HostNames, inferred: Inferred | undefined): readon
   return ["// What the accesses need, and every noted launch has.", `requires: ${text},`];
 }
 
-interface Host {
+/** What a spec says of the host with. */
+export interface Host {
   readonly names: HostNames;
   readonly inferred: Inferred | undefined;
+  /** A raw pointer whose memory an autotuner's trials would change. */
+  readonly untuned: string | undefined;
 }
 
 interface Heuristic {
@@ -130,7 +129,7 @@ function autotuneLines(
   host: Host,
   fixed: readonly DeclaredParam[],
 ): readonly string[] {
-  const { names } = host;
+  const { names, untuned } = host;
   // A config that gives a fixed constant another value is none of this kernel.
   const kept = configs.filter(({ values }) =>
     Object.entries(values).every(([python, value]) => {
@@ -153,12 +152,13 @@ function autotuneLines(
   const chosen = new Set([...kept.flatMap(({ values }) => Object.keys(values)), ...fixed.map(({ python }) => python)]);
   const sizes = sizesBeside(chosen, host);
   const again = [...resetToZero, ...restoreValue];
-  // Each trial would add to what the one before it left.
-  if (again.length > 0)
+  const why =
+    again.length > 0
+      ? `once ${again.join(", ")} are tensors: it resets them between trials`
+      : untuned && `once ${untuned} is a tensor, with restoreValue: a trial finds what the one before it left there`;
+  if (why !== undefined)
     return [
-      todo(
-        `autotune with the ${written.length} configs of the original once ${again.join(", ")} are tensors: it resets them between trials`,
-      ),
+      todo(`autotune with the ${written.length} configs of the original ${why}`),
       `config: ${written[0] ?? object(fixed.map(assigned))},`,
     ];
   return [

@@ -44,6 +44,8 @@ export interface TextOptions {
   readonly pinned?: boolean;
   /** Code that the calls do not reach has no types: those of other constants may contradict them. */
   readonly reachedOnly?: boolean;
+  /** A raw pointer that an autotuner's trials would change: the first config is written. */
+  readonly untuned?: string;
   /** Arms that Triton compiled for no constants are left out: their conditions must not hold. */
   readonly compiledOnly?: boolean;
   /** What follows a branch is written for each arm where arms give a name another dtype or shape. */
@@ -203,7 +205,7 @@ class KernelWriter implements KernelContext {
       `params: {`,
       ...kept.flatMap((param) => (param.text === undefined ? [] : [`${param.name}: ${param.text},`])),
       `},`,
-      ...hostLines(kept, this.#tree, known, inferred),
+      ...hostLines(kept, this.#tree, { names: known, inferred, untuned: this.#options.untuned }),
       ...sameStrides(tensors ?? [], (python) => kept.find((param) => param.python === python)?.name ?? python),
       `}, ({ ${used.map(({ name: own, local }) => (own === local ? own : `${own}: ${local}`)).join(", ")} }) => {`,
       ...withoutUnused(scope.lines),
@@ -237,6 +239,10 @@ class KernelWriter implements KernelContext {
       }
       throw error;
     }
+  }
+
+  functionTree(number: number): FunctionTree {
+    return this.#tree.functions[number]!;
   }
 
   helper(index: number, args: readonly Value[]): { readonly name: string; readonly args: readonly Value[] } {

@@ -177,7 +177,7 @@ function choice(node: Extract<Expression, { kind: "IfExp" }>, context: Context):
       [node.body, node.orelse, negated(asked)],
       [node.orelse, node.body, asked],
     ] as const)
-      if (usesAbsent([arm], scope)) {
+      if (usesAbsent([arm], context)) {
         scope.refute({ condition: negated(holds), names: [], why: NOT_GIVEN });
         return expression(other, context);
       }

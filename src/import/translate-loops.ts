@@ -58,12 +58,18 @@ function carriedNames(statement: For | While, live: Names, context: Context): re
   return writes(statement.body).filter((name) => names.includes(name));
 }
 
+const isOfPython = ({ callee }: Call): boolean => callee?.what === "function" && callee.name === "range";
+
 /** Bounds, step and options. */
 function bounds(iter: Call, context: Context): readonly string[] {
   const given = new Map<string, Expression>(iter.args.map((each, i) => [["start", "end", "step"][i] ?? "more", each]));
   const options: string[] = [];
   for (const { arg, value } of iter.keywords) {
     if (arg === null) return context.scope.refuse("a range with ** arguments", iter);
+    if (isOfPython(iter)) {
+      context.kernel.todo(`Triton takes no notice of ${arg}= of Python's range, so that it is left out`, iter.line);
+      continue;
+    }
     const place = { arg1: "start", arg2: "end", step: "step" }[arg];
     if (place) given.set(place, value);
     else {

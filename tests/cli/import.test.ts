@@ -210,7 +210,7 @@ describe("a file that", () => {
   const cases: readonly (readonly [string, string | Buffer, RegExp])[] = [
     ["is no Python", "def (:\n", /the file is no Python: line 1/],
     ["is not UTF-8", Buffer.from("x = '\xe9'\n", "latin1"), /the file is no Python: .*codec can't decode/],
-    ["has null bytes", "x = 1\0\n", /null bytes/],
+    ["has null bytes", "x = 1\0\n", /the file is no Python: .*null bytes/],
     ["is nested too deeply", `x = ${"(".repeat(5000)}${")".repeat(5000)}\n`, /the file is no Python: .*nested/],
     [
       "makes kernels for the interpreter",
@@ -219,8 +219,12 @@ describe("a file that", () => {
     ],
     ["needs a missing module", `import no_such_module_of_anyone\n${SCALE}`, /can't be imported: No module named/],
     ["ends the process", `import sys\nsys.exit(3)\n${SCALE}`, /ends the process when it is imported/],
-    ["ends without Python's clean-up", `import os\nos._exit(7)\n${SCALE}`, /ended with exit code 7/],
-    ["loops for ever", `while True:\n    pass\n${SCALE}`, /no answer within 8 s/],
+    [
+      "ends without Python's clean-up",
+      `import os\nos._exit(7)\n${SCALE}`,
+      /ended with exit code 7 while .* ran; let it leave the process/,
+    ],
+    ["loops for ever", `while True:\n    pass\n${SCALE}`, /no answer within 8 s.* give it longer with --deadline/],
     ["raises", `raise ValueError("not today")\n${SCALE}`, /not today/],
     ["has no kernel", "x = 1\n", /the file has no kernel/],
   ];
@@ -243,6 +247,69 @@ describe("a file that", () => {
     const ran = await run(`${name}.py`.replaceAll(" ", "_"), python, "--types", TYPES, "--json");
     expect((JSON.parse(ran.out) as ImportReport).kernels).toMatchObject([{ kernel: "scale_kernel", status: "equal" }]);
   });
+});
+
+describe("a script that", () => {
+  const LAUNCH = `import torch
+from scripted import scale_kernel
+x = torch.ones(100, device="cuda")
+scale_kernel[(1,)](x, x, 100, 0.5, BLOCK=128)
+`;
+  const script = async (name: string, python: string, ...args: readonly string[]): Promise<Ran> => {
+    const path = join(folder, `${name.replaceAll(/\W/g, "_")}_script.py`);
+    await writeFile(path, python);
+    return run("scripted.py", SCALE, "--call", path, "--json", ...args);
+  };
+  it.each([
+    ["loops for ever", `${LAUNCH}while True:\n    pass\n`, /no answer within 8 s.* give it longer with --deadline/],
+    ["ends without Python's clean-up", `${LAUNCH}import os\nos._exit(0)\n`, /ended with exit code 0 while .* ran/],
+    [
+      "ends before it launches",
+      "import sys\nsys.exit(3)\n",
+      /launches no kernel of the file: it stopped, .* exit code 3/,
+    ],
+    ["is no Python", "def (:\n", /it stopped, SyntaxError/],
+    ["needs a missing module", "import no_such_module_of_anyone\n", /it stopped, ModuleNotFoundError/],
+    ["launches nothing", "x = 1\n", /the script launches no kernel of the file/],
+    [
+      "launches other kernels",
+      `${LAUNCH.replace("scripted", "elsewhere")}`,
+      /it launches scale_kernel of .*elsewhere.py/,
+    ],
+  ])("%s", async (name, python, why) => {
+    await writeFile(join(folder, "elsewhere.py"), SCALE);
+    const ran = await script(name, python, ...(name.startsWith("loops") ? ["--deadline", "8"] : []));
+    const report = JSON.parse(ran.out) as ImportReport;
+    expect(report).toMatchObject({
+      ok: false,
+      kernels: [{ status: "not imported", reason: expect.stringMatching(why) }],
+    });
+    expect({ code: ran.code, left: await left() }).toEqual({ code: 1, left: [] });
+  });
+
+  it.each([
+    ["ends after it launched", `${LAUNCH}import sys\nsys.exit(3)\n`],
+    [
+      "prints and forks",
+      `print("noise" * 10000)\nimport os\nif os.fork() == 0:\n    while True:\n        pass\n${LAUNCH}`,
+    ],
+  ])("%s serves all the same", async (name, python) => {
+    const ran = await script(name, python);
+    expect((JSON.parse(ran.out) as ImportReport).kernels).toMatchObject([{ kernel: "scale_kernel", status: "equal" }]);
+    expect(await left()).toEqual([]);
+  });
+});
+
+it("should read a file of many lines, and write nothing elsewhere", async () => {
+  const out = join(folder, "huge");
+  const python = `${SCALE}\nx = [\n${"    1,\n".repeat(200_000)}]\n`;
+  const count = (await readdir(folder)).length;
+  expect((await run("huge.py", python, "--types", TYPES, "-o", out)).code).toBe(0);
+  expect([await readdir(out), (await readdir(folder)).length, await left()]).toEqual([
+    ["scale_kernel.ts"],
+    count + 2,
+    [],
+  ]);
 });
 
 it("should end what a file starts in a session of its own", async () => {

@@ -9,7 +9,7 @@ import { importKernel, isEqual } from "../importing/imported-kernel.js";
 import { openScratch } from "../importing/scratch.js";
 import type { PlainCommand } from "../invocation/command.js";
 import { type JsonOptions, options } from "../invocation/options.js";
-import type { ReadKernel } from "../python/protocol.js";
+import type { ReadKernel, WireFailure } from "../python/protocol.js";
 import { Worker } from "../python/worker.js";
 import { importText } from "../report/import-text.js";
 import type { ImportReport } from "../report/reports.js";
@@ -64,9 +64,7 @@ export const importTriton: PlainCommand<ImportOptions> = {
         "give --call with a script that launches the kernels, or --types with what a call passes, such as x:*fp16,n:i32,BLOCK=64",
       );
     if (out === "") throw new UsageError("-o needs a folder");
-    for (const path of [file, ...(call === undefined ? [] : [call])])
-      if (!(await stat(path).catch(() => undefined))?.isFile())
-        throw new UsageError(`there is no file ${path}; name a Python file`);
+    await checkFiles([file, ...(call === undefined ? [] : [call])]);
     const environment = await thisMachine.python({ python });
     const show = progress(streams);
     const scratch = await openScratch();
@@ -86,8 +84,9 @@ export const importTriton: PlainCommand<ImportOptions> = {
       const reply = await worker.request(request, deadline * 1000);
       if (reply.ok && typeof specialise === "object") checkNames(specialise, reply.result.kernels);
       const kernels: ImportReport["kernels"][number][] = [];
-      if (!reply.ok)
-        kernels.push({ kernel: kernel ?? file, status: "not imported", reason: reply.error.message, line: 1 });
+      const unread = reply.ok ? undefined : whyUnread(reply.error, call ?? file);
+      if (unread !== undefined)
+        kernels.push({ kernel: kernel ?? file, status: "not imported", reason: unread, line: 1 });
       for (const read of reply.ok ? reply.result.kernels : []) {
         show(`importing ${read.name}`);
         const { built: _, ...imported } = await importKernel(read, {
@@ -119,6 +118,13 @@ export const importTriton: PlainCommand<ImportOptions> = {
   },
 };
 
+/** @throws UsageError for what is no file. */
+async function checkFiles(paths: readonly string[]): Promise<void> {
+  for (const path of paths)
+    if (!(await stat(path).catch(() => undefined))?.isFile())
+      throw new UsageError(`there is no file ${path}; name a Python file`);
+}
+
 function seconds(text: string): number {
   const value = Number(text);
   if (!(value > 0 && value < 1e6)) throw new InvalidArgumentError("It must be a number above 0.");
@@ -131,6 +137,13 @@ function typesOf(text: string): GivenSignature {
   } catch (error) {
     throw error instanceof GivenTypesError ? new InvalidArgumentError(error.message) : error;
   }
+}
+
+/** Why nothing was read, with what to do where that is not said. */
+function whyUnread({ kind, message }: WireFailure, ran: string): string {
+  if (kind === "timeout") return `${message}; let ${ran} end sooner, or give it longer with --deadline SECONDS`;
+  if (kind === "crash") return `${message} while ${ran} ran; let it leave the process to Python, without os._exit`;
+  return message;
 }
 
 /** A name that no kernel has would fix nothing. */

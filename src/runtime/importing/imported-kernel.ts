@@ -282,7 +282,10 @@ async function judged(
   }
 }
 
-/** The same, and the way that it was written in: with what follows a branch written for each arm where the build says that arms give other shapes. */
+/**
+ * The same, and the way that it was written in: with what follows a branch written for each arm where the build says that
+ * arms give other shapes, and with one config where it says that trials of an autotuner would change each other's inputs.
+ */
 async function attemptApart(
   read: Read,
   tools: KernelTools,
@@ -291,6 +294,11 @@ async function attemptApart(
 ): Promise<readonly [ImportedKernel, TextOptions]> {
   let next = await attempt(read, tools, options, tried);
   let way = options;
+  const changed = next.status === "not imported" ? CHANGED_BY_TRIALS.exec(next.reason)?.[1] : undefined;
+  if (changed !== undefined) {
+    way = { ...way, untuned: changed };
+    next = await attempt(read, tools, way, tried);
+  }
   while (way.tails && next.status === "not imported" && /: when: one arm returns /.test(next.reason)) {
     const branch = await branchOf(way, read, tools);
     if (branch === undefined || way.apart?.has(branch)) break;
@@ -299,6 +307,9 @@ async function attemptApart(
   }
   return [next, way];
 }
+
+/** The raw pointer that a build says is changed from trial to trial. */
+const CHANGED_BY_TRIALS = /autotuning runs the kernel several times and what the raw pointer (\w+) leads to/;
 
 /** The branch at which the build stops. */
 async function branchOf(options: TextOptions, read: Read, tools: KernelTools): Promise<string | undefined> {

@@ -218,6 +218,35 @@ def what_is_asked_before_it_is_left_out(
     tl.store(y + at, a + total)
 
 
+# x:*fp32,y:*fp32,n:i32
+@triton.jit
+def a_step_that_triton_leaves_out(x, y, n):
+    for i in range(0, n, step=2):
+        tl.store(y + i, tl.load(x + i))
+
+
+@triton.jit
+def halved(a, by):
+    return a / by
+
+
+@triton.jit
+def above(a, by):
+    return tl.where(a > by, a, 0)
+
+
+# x:*fp32,y:*fp32,by=None,HALVED=False,ABOVE=False,BLOCK=16
+@triton.jit
+def what_helpers_lack(x, y, by, HALVED: tl.constexpr, ABOVE: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    a = tl.load(x + at)
+    if HALVED:
+        a = halved(a, by)
+    if ABOVE:
+        a = above(a, by)
+    tl.store(y + at, a)
+
+
 # x:*fp16,y:*fp16,NARROW=False,BLOCK=16
 @triton.jit
 def what_triton_compiles_for_no_flag(x, y, NARROW: tl.constexpr, BLOCK: tl.constexpr):

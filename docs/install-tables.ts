@@ -38,7 +38,7 @@ const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(bytes < 1e
 
 /** What installing costs, and what each dependency costs and buys. */
 function dependencyTable(): string {
-  const { now } = result<{ now: Figures }>("package")!;
+  const { before, now } = result<{ before: Figures; now: Figures }>("package")!;
   const rows: readonly (readonly [string, (figures: Figures) => string])[] = [
     ["the tarball", ({ tarballBytes }) => megabytes(tarballBytes)],
     ["unpacked", ({ unpackedBytes, files }) => `${megabytes(unpackedBytes)}, ${files} files`],
@@ -51,8 +51,13 @@ function dependencyTable(): string {
     ["CPU of `tilescript check kernel.js`", ({ cpu }) => `${cpu.check} s`],
   ];
   const sizes = tableOf(
-    ["what", ""],
-    rows.map(([what, of]) => [what, of(now)]),
+    ["what", "one file for each source, ts-morph", "now"],
+    rows.map(([what, of]) => [what, of(before), of(now)]),
+    [1, 2],
+  );
+  const parts = tableOf(
+    ["part of the tarball", "packed"],
+    (now.parts ?? []).map(({ what, bytes }) => [what, `${Math.round(bytes / 1000)} kB`]),
     [1],
   );
   const dependencies = tableOf(
@@ -64,7 +69,7 @@ function dependencyTable(): string {
     }),
     [1],
   );
-  return `\n${sizes}\n\n${dependencies}\n`;
+  return `\n${sizes}\n\n${parts}\n\n${dependencies}\n`;
 }
 
 interface Matrix {

@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { writeReport } from "../bench/write-report.js";
+import { type Part, partsOf } from "./package-parts.js";
 
 const root = resolve(import.meta.dirname, "..");
 const RESULT = "package";
@@ -25,6 +26,8 @@ export interface Figures {
   readonly tarballBytes: number;
   readonly unpackedBytes: number;
   readonly files: number;
+  /** What the tarball's bytes are spent on, where the package is of this checkout. */
+  readonly parts?: readonly Part[];
   readonly installedBytes: number;
   readonly packages: number;
   readonly dependencies: readonly Dependency[];
@@ -93,7 +96,7 @@ function cpuOf(project: string, ...args: readonly string[]): number {
   return Number(times[3]!.toFixed(2));
 }
 
-function figuresOf(tarball: string): Figures {
+function figuresOf(tarball: string, isOfCheckout: boolean): Figures {
   const project = mkdtempSync(join(tmpdir(), "tilescript-figures-"));
   try {
     writeFileSync(join(project, "package.json"), `{ "type": "module" }`);
@@ -121,6 +124,7 @@ function figuresOf(tarball: string): Figures {
       tarballBytes: statSync(tarball).size,
       unpackedBytes: bytesOf(own),
       files: readdirSync(own, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).length,
+      ...(isOfCheckout && { parts: partsOf(own) }),
       installedBytes: bytesOf(modules),
       packages: needed(modules, ["tilescript"]).size,
       dependencies: names.map(dependency).sort((a, b) => b.bytes - a.bytes),
@@ -140,14 +144,14 @@ if (process.argv[1] === import.meta.filename) {
   const file = join(root, `bench/results/${RESULT}.json`);
   const known = existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as { before?: Figures; now?: Figures }) : {};
   const { before, now } = known;
-  if (values.before !== undefined) writeReport(RESULT, { before: figuresOf(resolve(values.before)), now });
+  if (values.before !== undefined) writeReport(RESULT, { before: figuresOf(resolve(values.before), false), now });
   else {
     const folder = mkdtempSync(join(tmpdir(), "tilescript-tarball-"));
     const packed = execFileSync("npm", ["pack", "--silent", "--pack-destination", folder], {
       cwd: root,
       encoding: "utf8",
     });
-    writeReport(RESULT, { before, now: figuresOf(join(folder, packed.trim().split("\n").at(-1)!)) });
+    writeReport(RESULT, { before, now: figuresOf(join(folder, packed.trim().split("\n").at(-1)!), true) });
     rmSync(folder, { recursive: true });
   }
 }

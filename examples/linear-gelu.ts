@@ -9,16 +9,19 @@ import { constexpr, descriptor, kernel, main, type Shape, tensor, type TileOf, t
 const T = tl.dtype("T", [tl.float16, tl.bfloat16]);
 
 /**
- * Φ, the integral of the normal distribution, off by less than 4e-8 of itself, also where it is small: GELU is s · Φ(s),
- * and sums that are all negative have nothing larger beside them. With t = 1 / (1 + 0.45 |s| / √2) the tail is exp(-s²/2)
+ * Φ, the integral of the normal distribution, off by less than 5e-7 of itself, also where it is small: GELU is s · Φ(s),
+ * and sums that are all negative have nothing larger beside them. With t = 1 / (1 + 0.43 |s| / √2) the tail is exp(-s²/2)
  * times a polynomial of t, whose coefficients make the largest relative error least. `tl.erf` takes more instructions.
  */
 export function phi<S extends Shape>(s: TileOf<typeof tl.float32, S>): TileOf<typeof tl.float32, S> {
-  const scaled = tl.abs(s).mul(0.45 * Math.SQRT1_2);
-  const t = tl.div(1, scaled.add(1));
-  const polynomial = [
-    -0.150290612, 0.0711998847, -0.011178641, 0.0599751111, 0.0876260824, 0.114135819, 0.126941581, 0.12694266,
-  ].reduce((sum, coefficient) => sum.mul(t).add(coefficient), t.mul(-0.0206954738).add(0.0953435947));
+  const scaled = tl.abs(s).mul(0.43 * Math.SQRT1_2);
+  // Squared, a reciprocal root takes 2 instructions; a division takes 9, as it also serves divisors below 1.
+  const root = tl.rsqrt(scaled.add(1));
+  const t = root.mul(root);
+  const polynomial = [0.189250165, -0.0405197663, 0.122209569, 0.102834351, 0.122131788, 0.121260838].reduce(
+    (sum, coefficient) => sum.mul(t).add(coefficient),
+    t.mul(0.0364728579).add(-0.153639839),
+  );
   const tail = polynomial.mul(t).mul(tl.exp2(s.mul(s).mul(-Math.LOG2E / 2)));
   return tl.where(s.lt(0), tail, tl.sub(1, tail));
 }

@@ -3,7 +3,7 @@ import { ts } from "./typescript.js";
 import { earlyExit } from "../diagnostics/catalogue/control-codes.js";
 import { hiddenCoercion, tracedCondition, unreadSource } from "../diagnostics/catalogue/source-codes.js";
 import { type Frame, region, type Region, type Walk } from "./regions.js";
-import { callArray, collect, grow } from "./lists.js";
+import { callArray, collect, grow, listOf } from "./lists.js";
 import { unwrap } from "./sites.js";
 import { ofTheProgram } from "./written-instead.js";
 import {
@@ -49,7 +49,7 @@ function callMember(walk: Walk, node: ts.CallExpression, callee: ts.PropertyAcce
         // Some ops give several tiles, as an array.
         const list = holder(new Map(), TRACED);
         predicate(walk, node, name, list, args, frame);
-        return callArray(walk, list, name, args, frame);
+        return callArray(walk, list, name, args, frame, node);
       }
       callbacks(walk, args, frame.region);
       return receiver.certain || !callee.questionDotToken ? TRACED : MAYBE;
@@ -60,11 +60,11 @@ function callMember(walk: Walk, node: ts.CallExpression, callee: ts.PropertyAcce
     case "keyed":
       if (args[0] && isTraced(args[0])) walk.problem(hiddenCoercion.identity(name), callee.name);
       if (args[0]) walk.compared(args[0], callee.name, name);
-      return callArray(walk, PLAIN, name, args, frame);
+      return callArray(walk, PLAIN, name, args, frame, node);
     case "variable":
       return name === "only" ? receiver : PLAIN;
     case "fact":
-      return callFact(walk, receiver, callee, args, frame);
+      return callFact(walk, receiver, node, callee.name, args, frame);
     case "holder":
     case "plain": {
       const own = receiver.kind === "holder" ? receiver.fields.get(name) : undefined;
@@ -80,7 +80,7 @@ function callMember(walk: Walk, node: ts.CallExpression, callee: ts.PropertyAcce
       const known = callGlobal(walk, `${global}.${name}`, args, frame, node);
       if (known) return known;
       predicate(walk, node, name, receiver, args, frame);
-      return callArray(walk, receiver, name, args, frame);
+      return callArray(walk, receiver, name, args, frame, node);
     }
     case "range":
       walk.problem(earlyExit.collected(), node);
@@ -96,16 +96,17 @@ function callMember(walk: Walk, node: ts.CallExpression, callee: ts.PropertyAcce
 function callFact(
   walk: Walk,
   fact: Fact,
-  callee: ts.PropertyAccessExpression,
+  node: ts.CallExpression,
+  called: ts.MemberName,
   args: readonly Abstract[],
   frame: Frame,
 ): Abstract {
-  const name = callee.name.text;
+  const name = called.text;
   if (fact.what !== "shape") return PLAIN;
   const dimension = elementOf(fact);
-  if (SEARCHES.includes(name)) walk.compared(dimension, callee.name, name);
+  if (SEARCHES.includes(name)) walk.compared(dimension, called, name);
   if (name === "at") return dimension;
-  return callArray(walk, holder(new Map(), dimension), name, args, frame);
+  return callArray(walk, holder(new Map(), dimension), name, args, frame, node);
 }
 
 /** `call`, `apply` and `bind` of the author's function. */
@@ -143,7 +144,11 @@ function callGlobal(
       return first.kind === "holder"
         ? holder(new Map(listed(first).map((each, i) => [String(i), each])), first.rest)
         : PLAIN;
+    case "Array.of":
+      return listOf(args);
     case "Object.entries":
+      if (first.kind === "holder" && !touches(first.rest))
+        return listOf(listed(first).map((each) => listOf([PLAIN, each])));
       return holder(
         new Map(),
         holder(

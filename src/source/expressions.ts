@@ -11,6 +11,7 @@ import {
 import type { Said } from "../diagnostics/diagnostic.js";
 import { type Mended, methodCall } from "./edits.js";
 import { refuseLength } from "./calls.js";
+import { elementsOf, joined, listOf } from "./lists.js";
 import { crossed, type Frame, inner, type Walk } from "./regions.js";
 import { unwrap } from "./sites.js";
 import { firstTerm, isInAddress, isInnerSum, methodText } from "./written-instead.js";
@@ -381,9 +382,9 @@ function array(walk: Walk, node: ts.ArrayLiteralExpression, frame: Frame): Abstr
     if (!ts.isSpreadElement(each)) return walk.evaluate(each, frame);
     const list = walk.evaluate(each.expression, frame);
     if (list.kind === "range") walk.problem(earlyExit.collected(), each);
-    return list.kind === "range" ? PLAIN : elementOf(list);
+    return list.kind === "range" ? PLAIN : elementsOf(list) ? list : holder(new Map(), elementOf(list));
   });
-  return holder(new Map(), values.reduce(join));
+  return joined(node.elements.map((each, i) => (ts.isSpreadElement(each) ? values[i]! : listOf([values[i]!]))));
 }
 
 function yielded(walk: Walk, node: ts.YieldExpression, frame: Frame): Abstract {

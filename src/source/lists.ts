@@ -48,8 +48,87 @@ function sameLength(list: Abstract, element: Abstract): Abstract {
   return holder(new Map(places.map((place) => [place, element])), element);
 }
 
-/** Array methods that pass elements to a callback. */
-export function callArray(walk: Walk, list: Abstract, name: string, args: readonly Abstract[], frame: Frame): Abstract {
+/** The elements of a list whose length is known, each by itself. An empty one may have got more since. */
+export function elementsOf(list: Abstract): readonly Abstract[] | undefined {
+  if (list.kind !== "holder" || list.fields.size === 0 || touches(list.rest)) return undefined;
+  const places = [...list.fields.keys()];
+  return places.every((place, i) => place === String(i)) ? [...list.fields.values()] : undefined;
+}
+
+export function listOf(elements: readonly Abstract[]): Abstract {
+  return holder(new Map(elements.map((each, i) => [String(i), each])));
+}
+
+/** What several lists hold one after the other; anything else stands for itself. */
+export function joined(parts: readonly Abstract[]): Abstract {
+  const all = parts.map((each) => (each.kind === "holder" ? elementsOf(each) : [each]));
+  return all.every((each) => each !== undefined)
+    ? listOf(all.flat())
+    : holder(new Map(), parts.map(spread).reduce(join, PLAIN));
+}
+
+/** What `flatMap` gives if its function gives the same for each element. */
+function joinedCopies(list: Abstract, made: Abstract): Abstract | undefined {
+  const elements = elementsOf(list);
+  return elements ? joined(elements.map(() => made)) : undefined;
+}
+
+/** Methods that put the elements of a list of known length into another place. */
+function moved(list: Abstract, name: string, args: readonly Abstract[], node: ts.CallExpression): Abstract | undefined {
+  const elements = elementsOf(list);
+  if (!elements) return undefined;
+  switch (name) {
+    case "slice":
+      return args.length === 0 ? list : undefined;
+    case "values":
+      return list;
+    case "concat":
+      return joined([list, ...args]);
+    case "reverse":
+    case "toReversed":
+      return listOf(elements.toReversed());
+    case "sort":
+    case "toSorted":
+      return sameLength(list, elementOf(list));
+    case "flat":
+      return args.length === 0 ? joined(elements) : undefined;
+    case "fill":
+      return args.length === 1 ? sameLength(list, args[0]!) : undefined;
+    case "entries":
+      return listOf(elements.map((each) => listOf([PLAIN, each])));
+    case "at":
+      return elements.at(literalOf(node.arguments[0]) ?? elements.length);
+    default:
+      return undefined;
+  }
+}
+
+/** The number that is written there, with its sign. */
+function literalOf(node: ts.Expression | undefined): number | undefined {
+  if (!node) return undefined;
+  const isNegative = ts.isPrefixUnaryExpression(node) && node.operator === ts.SyntaxKind.MinusToken;
+  const digits = isNegative ? node.operand : node;
+  return ts.isNumericLiteral(digits) ? Number(digits.text) * (isNegative ? -1 : 1) : undefined;
+}
+
+/** Array methods: what they give, and what their callbacks do with elements. */
+export function callArray(
+  walk: Walk,
+  list: Abstract,
+  name: string,
+  args: readonly Abstract[],
+  frame: Frame,
+  node: ts.CallExpression,
+): Abstract {
+  const known = moved(list, name, args, node);
+  if (!known) return passed(walk, list, name, args, frame);
+  const [compare] = args;
+  if (compare?.kind === "function") walk.invoke(compare, [elementOf(list), elementOf(list)], frame.region);
+  return known;
+}
+
+/** Array methods that pass elements to a callback, or give some of them. */
+function passed(walk: Walk, list: Abstract, name: string, args: readonly Abstract[], frame: Frame): Abstract {
   const element = elementOf(list);
   const call = (each: Abstract | undefined, given: readonly Abstract[]): Abstract =>
     each?.kind === "function" ? walk.invoke(each, given, frame.region) : PLAIN;
@@ -60,7 +139,7 @@ export function callArray(walk: Walk, list: Abstract, name: string, args: readon
       const made = first?.kind === "jitted" ? TRACED : call(first, [element, PLAIN, list]);
       return name === "map"
         ? sameLength(list, made)
-        : holder(new Map(), made.kind === "holder" ? elementOf(made) : made);
+        : (joinedCopies(list, made) ?? holder(new Map(), made.kind === "holder" ? elementOf(made) : made));
     }
     case "reduce":
     case "reduceRight": {
@@ -73,6 +152,11 @@ export function callArray(walk: Walk, list: Abstract, name: string, args: readon
     case "filter":
     case "reverse":
     case "toReversed":
+    case "sort":
+    case "toSorted":
+    case "splice":
+    case "toSpliced":
+    case "flat":
       call(first, [element, PLAIN, list]);
       return holder(new Map(), name === "concat" ? args.map(spread).reduce(join, element) : element);
     case "entries": {
@@ -85,6 +169,7 @@ export function callArray(walk: Walk, list: Abstract, name: string, args: readon
     case "values":
       return holder(new Map(), element);
     case "find":
+    case "findLast":
     case "at":
     case "pop":
     case "shift":

@@ -37,6 +37,37 @@ function message(body: string): string {
   return found[0]!.replace(/^\d+:\d+ error /, "");
 }
 
+describe("an element of a list of known length", () => {
+  test.each([
+    "[[n]].flat()[0]",
+    "[[1, n]].flat()[1]",
+    "[n].toSorted()[0]",
+    "[n].sort()[0]",
+    "[0].fill(n)[0]",
+    "[0, n].reverse()[0]",
+    "[n].slice()[0]",
+    "[0].concat(n)[1]",
+    "[0].concat([1, n])[2]",
+    "[0, n].at(-1)",
+    "[[1, n]].at(0).at(-1)",
+    "[...[0, n]][1]",
+    "[...[n].values()][0]",
+    "[...[n].entries()][0][1]",
+    "Array.of(0, n)[1]",
+    "Object.entries({ f: n })[0][1]",
+    "[[n]].flatMap((v) => v)[0]",
+  ])("%s", (list) => {
+    expect(message(`const m = ${list} ? 1 : 2;`)).toMatch(/^traced-condition: /);
+    // The same list of plain numbers says nothing.
+    expect(inKernel(`const m = ${list.replace(/\bn\b/, "1")} ? 1 : 2;`)).toEqual([]);
+  });
+
+  test("that has got others since says nothing", () => {
+    expect(inKernel("const l = []; l.push(1); const m = [...l, n][0] ? 1 : 2;")).toEqual([]);
+    expect(inKernel("const m = [1, n].concat(2)[0] || [1, n].toReversed()[1] ? 1 : 2;")).toEqual([]);
+  });
+});
+
 describe("values through arrays and JavaScript's own functions", () => {
   test.each([
     ["const [p, q] = [0, 1].map((i) => tl.load(a.at(i))); const m = p === q ? 1 : 2;", "`===`"],

@@ -5,7 +5,15 @@
  */
 import { holdsExactly } from "../../numerics/numeric-float.js";
 import { type DTypeName, type Elem, isInt, members } from "../../types/dtype.js";
-import { type Argument, isLiteral, isValue, type Literal, type OpStatement, type Value } from "../../ir/nodes.js";
+import {
+  type Argument,
+  isLiteral,
+  isValue,
+  type KernelIR,
+  type Literal,
+  type OpStatement,
+  type Value,
+} from "../../ir/nodes.js";
 import { promote } from "../../types/promote.js";
 
 /** The facts that decide strength inside a kernel; the host only has Python's numbers. */
@@ -15,6 +23,12 @@ export interface Strength {
   /** Whether Triton's interpreter holds the value as a number of Python: a loop's index, and its sums with constants. */
   isCounted(value: Value): boolean;
   isNonNegative(argument: Argument): boolean;
+}
+
+/** Sizes and strides, which Triton turns into weak constants if they are 1. */
+export function weakIfOne({ params }: KernelIR): ReadonlySet<Value> {
+  const strides = params.flatMap((param) => (param.kind === "tensor" ? param.strides.filter(isValue) : []));
+  return new Set([...strides, ...params.flatMap((param) => (param.kind === "size" ? [param.value] : []))]);
 }
 
 /** The dtype that must be written out for an operand, or undefined if the meaning is the same without. */

@@ -8,6 +8,7 @@ import type { BarrierName, Pipeline } from "../../specialise/pipeline.js";
 import type { Elem } from "../../types/dtype.js";
 import type { Dim } from "../../types/shape.js";
 import { emitBody } from "../body/body.js";
+import { weakIfOne } from "../body/strength.js";
 import { type KernelNames, parameterName } from "../names/kernel-names.js";
 import { Names } from "../names/names.js";
 import { eachNode } from "../python/nodes-in.js";
@@ -132,7 +133,7 @@ export abstract class GluonEmitter<Shared extends PipelineNames> {
       parameters,
       dtype: (elem) => this.#dtype(elem),
       helpers: { name: () => py.none, extras: () => [] },
-      sizes: new Set(),
+      sizes: weakIfOne(ir),
       isNonNegative: nonNegativeValues(ir, new LaunchFacts(ir)),
       source,
       built,

@@ -19,6 +19,7 @@ import { decorators } from "../wrapper/autotune.js";
 import { PointedInto } from "../body/body-rules.js";
 import { emitBody } from "../body/body.js";
 import { emitHelpers } from "../body/functions.js";
+import { weakIfOne } from "../body/strength.js";
 import { hostInputs } from "../body/host-expressions.js";
 import type { KernelNames } from "../names/kernel-names.js";
 import * as py from "../python/py-build.js";
@@ -61,9 +62,8 @@ export function jitFunctions(
     parameters.set(param.given, py.compare(pointer, ["is not", py.none]));
   }
   const dtype = (elem: Elem) => dtypeExpression(ir, names, elem);
-  const strides = ir.params.flatMap((param) => (param.kind === "tensor" ? param.strides.filter(isValue) : []));
   const shared = {
-    sizes: new Set([...strides, ...ir.params.filter((param) => param.kind === "size").map((param) => param.value)]),
+    sizes: weakIfOne(ir),
     isNonNegative: nonNegativeValues(ir, new LaunchFacts(ir)),
     source,
   };

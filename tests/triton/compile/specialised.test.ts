@@ -9,6 +9,7 @@ import { randomAttention } from "../../kernels/random/random-attentions.js";
 import { drawn, seedOfRun } from "../../support/drawn.js";
 import { askScript, tritons } from "../../support/python.js";
 import * as attentions from "../../unit/codegen/fixtures/attentions.js";
+import * as modifications from "../../unit/codegen/fixtures/score-modifications.js";
 import * as products from "../../unit/codegen/fixtures/products.js";
 
 interface Compiled {
@@ -75,6 +76,10 @@ const all: readonly Sample[] = [
   { name: "grouped", kernel: attentions.grouped, constants: { D: head } },
   { name: "two_outputs", kernel: attentions.twoOutputs, others: { sums: "float32" }, constants: { D: head } },
   { name: "windowed", kernel: attentions.windowed, constants: { D: head, WINDOW: 256 } },
+  { name: "sliding_window", kernel: modifications.slidingWindow, constants: { D: head, WINDOW: 1024 } },
+  { name: "soft_capped", kernel: modifications.softCapped, constants: { D: head, CAP: 400 } },
+  // A size that is 1 is a constant to Triton, also where the kernel makes a float of it.
+  { name: "sloped", kernel: modifications.sloped, constants: { D: head, H: 1 } },
   ...Array.from({ length: RANDOM }, (_, seed) => atRandom(seed)),
 ];
 

@@ -12,6 +12,7 @@ import { vectorAdd } from "../../../../examples/vector-add.js";
 import { lint } from "../../../support/emit.js";
 import * as attentions from "../fixtures/attentions.js";
 import * as products from "../fixtures/products.js";
+import * as modifications from "../fixtures/score-modifications.js";
 
 const ruff = new Workspace({ "line-length": 88 }, PositionEncoding.Utf16);
 
@@ -26,6 +27,9 @@ const specialised = [
   ["attention", attention],
   ["in-two-loops", attentions.inTwoLoops],
   ["windowed", attentions.windowed],
+  ["sliding-window", modifications.slidingWindow],
+  ["soft-capped", modifications.softCapped],
+  ["sloped", modifications.sloped],
 ] as const;
 
 /** A function of a module, from its decorators on. */

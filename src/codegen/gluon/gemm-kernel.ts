@@ -68,8 +68,9 @@ export class GemmEmitter extends GluonEmitter<PartNames> {
 
   configs(): readonly GluonConfig[] {
     const { shared } = this;
-    return this.specialised.configs.map(({ config, consumers, stages, pieces, depth }) => ({
+    return this.specialised.configs.map(({ config, consumers, stages, pieces, depth, registers }) => ({
       config,
+      registers,
       constants: {
         [shared.consumers.id]: consumers,
         [shared.stages.id]: stages,

@@ -65,7 +65,7 @@ export function thricePruner(ir: KernelIR, { thrice }: GluonKernel, names: Kerne
 /** `@triton.autotune` over the configs that fit, each with the sizes of its ring. */
 export function tuned(ir: KernelIR, names: KernelNames, kernel: GluonKernel, hook: string, pruner: string): Expression {
   const { configs, thrice } = kernel;
-  const listed = configs.map(({ config, constants }) => {
+  const listed = configs.map(({ config, constants, registers }) => {
     const own = Object.entries(config.values).map(([name, value]) => ({
       key: py.string(parameterName(ir, names, name)),
       value: py.constant(value),
@@ -74,7 +74,11 @@ export function tuned(ir: KernelIR, names: KernelNames, kernel: GluonKernel, hoo
       key: py.string(name),
       value: py.number(String(value)),
     }));
-    const keywords = py.keywords({ num_warps: py.number("4"), pre_hook: py.name(hook) });
+    const keywords = py.keywords({
+      num_warps: py.number("4"),
+      maxnreg: registers === undefined ? undefined : py.number(String(registers)),
+      pre_hook: py.name(hook),
+    });
     return py.withOrigin(py.call("triton.Config", py.dict(...own, ...ring), ...keywords), config.at);
   });
   const key = (ir.tuning.key ?? []).map((name) => py.string(parameterName(ir, names, name)));

@@ -35,6 +35,8 @@ export interface GluonConfig {
   readonly config: Config;
   /** The values of the kernel's own constexprs. */
   readonly constants: Readonly<Record<string, number>>;
+  /** The most registers of a thread, where a multiprocessor has room for several programs. */
+  readonly registers?: number | undefined;
 }
 
 /** Where a hook finds the sizes of blocks. */

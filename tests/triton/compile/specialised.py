@@ -86,7 +86,8 @@ def compile_config(tuner, config, dtype, others, constants):
         if signature[name] == "i32" or name.endswith("_ptr")
     }
     source = GluonASTSource(function, signature, constexprs=known, attrs=aligned)
-    kernel = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": config.num_warps})
+    options = {"num_warps": config.num_warps, "maxnreg": config.maxnreg}
+    kernel = triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options)
     return {**resources(kernel), "products": kernel.asm["ptx"].count("wgmma.mma_async")}
 
 

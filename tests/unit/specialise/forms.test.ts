@@ -19,6 +19,7 @@ import { specialise } from "../../../src/specialise/specialise.js";
 import { Unsuited } from "../../../src/specialise/unsuited.js";
 import * as attentions from "../codegen/fixtures/attentions.js";
 import * as near from "../codegen/fixtures/products.js";
+import * as modifications from "../codegen/fixtures/score-modifications.js";
 
 function formOf(kernel: unknown) {
   const ir = trace(definitionOf(kernel));
@@ -53,10 +54,25 @@ describe("should recognise", () => {
     const found = formOf(kernel);
     if (found instanceof Unsuited || found.kind !== "gemm") throw new Error(reasonOf(found));
     expect(found.form.stores).toHaveLength(stores);
-    for (const { consumers, stages, config } of found.configs) {
+    for (const { consumers, stages, config, registers } of found.configs) {
       expect(stages).toBeGreaterThanOrEqual(2);
-      expect(consumers).toBe(Number(config.values["BLOCK_M"]) > 64 ? 2 : 1);
+      expect(consumers).toBe(Number(config.values["BLOCK_M"]) > 64 && registers === undefined ? 2 : 1);
     }
+  });
+
+  test("a grid of two programs for each multiprocessor, of which one multiplies while the other does the rest", () => {
+    const shared = (kernel: unknown) => {
+      const found = formOf(kernel);
+      if (found instanceof Unsuited || found.kind !== "gemm") throw new Error(reasonOf(found));
+      return found.configs.filter(({ registers }) => registers !== undefined);
+    };
+    const found = shared(linearGelu).map(({ config, consumers, stages }) => [config.values, consumers, stages]);
+    const values = { BLOCK_M: 128, BLOCK_N: 128, HALF_N: 64, BLOCK_K: 64, RESIDENT: 2 };
+    expect(found).toEqual([
+      [{ ...values, GROUP_M: 8 }, 1, 3],
+      [{ ...values, GROUP_M: 16 }, 1, 3],
+    ]);
+    for (const kernel of [gemm, gemmPersistent, gemmPersistentTma]) expect(shared(kernel)).toEqual([]);
   });
 });
 
@@ -69,6 +85,9 @@ describe("should recognise attention", () => {
     ["without a mask", attentions.unmasked, 1, 1],
     ["of batches of heads that share keys", attentions.grouped, 1, 1],
     ["with two blocks to write", attentions.twoOutputs, 1, 2],
+    ["of keys in a window, in three loops", modifications.slidingWindow, 3, 1],
+    ["with scores that approach a number", modifications.softCapped, 1, 1],
+    ["with a bias that follows from the distance", modifications.sloped, 2, 1],
   ])("%s", (_, kernel, loops, stores) => {
     const { form, configs } = attentionOf(kernel);
     expect([form.loops.length, form.stores.length]).toEqual([loops, stores]);

@@ -1,12 +1,13 @@
 """Warp-specialised kernels on a Hopper GPU: first whether they are right, then how long they take.
 
-    python gluon.py FOLDER --out FILE [--seconds 240] [--only NAME]
+    python gluon.py FOLDER --out FILE [--seconds 240] [--only NAME,NAME] [--into FILE]
 
 FOLDER has the modules that bench/gluon.ts writes. Random kernels, in the folder random, are compared with
 their plain kernels, several at a time. Each config of each kernel is compared with PyTorch at
 several sizes, odd ones too, on outputs that were NaN before, and must give the same bits in each of three
 runs. Then the specialised kernel, the plain one and PyTorch take turns, and the medians count. All of it
 happens in a child process: where a kernel hangs, the child is ended after a deadline, and the result says so.
+With --into, the rows of an earlier result stay that this run has no row of its own for.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import gluon_attention as attention
+import gluon_flex as flex
 import gluon_random
 from gluon_modules import load, say, tuner_of
 
@@ -192,8 +194,8 @@ def measure(name: str, module: Any, size: int, dtype: str) -> None:
 def steps(folder: Path, only: str) -> list[tuple[str, ...]]:
     names = sorted(path.stem for path in folder.glob("*.py"))
     every = [("compare", name) for name in names]
-    every += [("measure", *map(str, each)) for each in [*TIMED, *attention.TIMED] if each[0] in names]
-    return [step for step in every if only in step[1]]
+    every += [("measure", *map(str, each)) for each in [*TIMED, *attention.TIMED, *flex.TIMED] if each[0] in names]
+    return [step for step in every if only == "" or step[1] in only.split(",")]
 
 
 def work(folder: Path, only: str, start: int, deadline: float) -> None:
@@ -211,6 +213,8 @@ def work(folder: Path, only: str, start: int, deadline: float) -> None:
             if name in attention.NAMES:
                 if step[0] == "compare":
                     attention.compare(folder, name)
+                elif name in flex.NAMES:
+                    flex.measure(name, modules[name], int(step[2]), step[3])
                 else:
                     attention.measure(name, modules[name], int(step[2]), step[3], step[4])
             elif step[0] == "compare":
@@ -222,19 +226,35 @@ def work(folder: Path, only: str, start: int, deadline: float) -> None:
             sys.exit(3)
 
 
+def merged(earlier: list[dict[str, Any]], rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows, and those of an earlier run about what they do not speak of, in its order."""
+
+    def about(row: dict[str, Any]) -> tuple[Any, ...]:
+        if "constants" in row:
+            return row["compared"], json.dumps(row["constants"])
+        if "timed" in row:
+            return tuple(row.get(key) for key in ("timed", "size", "head_dim", "mask", "dtype"))
+        return (json.dumps(row),)
+
+    own = {about(row): row for row in rows}
+    kept = [own.pop(about(row), row) for row in earlier]
+    return [*kept, *own.values()]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--seconds", type=float, default=240)
     parser.add_argument("--only", default="")
+    parser.add_argument("--into", type=Path)
     parser.add_argument("--work", nargs=2, type=float)
     given = parser.parse_args()
     if given.work:
         return work(given.folder, given.only, int(given.work[0]), given.work[1])
     deadline = time.time() + given.seconds
     start, rows = 0, []
-    if (given.folder / "random").exists():
+    if given.only == "" and (given.folder / "random").exists():
         rows.append(gluon_random.compare(given.folder / "random", given.seconds / 2))
         print(json.dumps(rows[-1]), flush=True)
     total = len(steps(given.folder, given.only))
@@ -280,7 +300,8 @@ def main() -> None:
         import triton
 
         about = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "triton": triton.__version__}
-        given.out.write_text(json.dumps({**about, "rows": rows}, indent=2) + "\n")
+        earlier = json.loads(given.into.read_text())["rows"] if given.into else []
+        given.out.write_text(json.dumps({**about, "rows": merged(earlier, rows)}, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import { gemmPersistentTma } from "../examples/gemm-persistent-tma.js";
 import { gemmTma } from "../examples/gemm-tma.js";
 import { linearGelu } from "../examples/linear-gelu.js";
 import { inOneLoop, inTwoLoops, unmasked, windowed } from "../tests/unit/codegen/fixtures/attentions.js";
+import { slidingWindow, sloped, softCapped } from "../tests/unit/codegen/fixtures/score-modifications.js";
 import { randomAttention } from "../tests/kernels/random/random-attentions.js";
 import { randomProduct } from "../tests/kernels/random/random-products.js";
 import { resultFile, runOnModules } from "./in-python.js";
@@ -30,7 +31,7 @@ async function emitInto(folder: string): Promise<void> {
     const kernel = await build(example);
     writeFileSync(join(folder, kernel.file), kernel.emit({ specialise: "always" }).python);
   }
-  for (const fixture of [inTwoLoops, inOneLoop, windowed, unmasked]) {
+  for (const fixture of [inTwoLoops, inOneLoop, windowed, unmasked, slidingWindow, softCapped, sloped]) {
     const kernel = await build(fixture);
     writeFileSync(join(folder, kernel.file), kernel.emit({ specialise: "always" }).python);
   }

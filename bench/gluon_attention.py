@@ -19,9 +19,9 @@ from typing import Any
 
 from gluon_modules import fits, load, say, tuner_of
 
-NAMES = ("attention", "in_two_loops", "in_one_loop", "windowed", "unmasked")
 #: Those that are compared with their plain kernels, and not with PyTorch.
-BESIDE_PLAIN = ("windowed", "unmasked")
+BESIDE_PLAIN = ("windowed", "unmasked", "sliding_window", "soft_capped", "sloped")
+NAMES = ("attention", "in_two_loops", "in_one_loop", *BESIDE_PLAIN)
 PROCESSES = 14
 SECONDS = 240
 ROUNDS = 12

@@ -29,6 +29,18 @@ interface Attention extends Timed {
   readonly of_plain: Figures;
 }
 
+/** Attention with changed scores, in milliseconds. */
+interface Modified {
+  readonly timed: string;
+  readonly dtype: string;
+  readonly rounds: number;
+  readonly head_dim: number;
+  readonly ms: Figures;
+  /** The same beside the faster of flex attention's kernels, and the plain kernel, as above. */
+  readonly of_flex: Figures;
+  readonly of_plain: Figures;
+}
+
 interface Report {
   readonly gpu: string;
   readonly torch: string;
@@ -36,7 +48,8 @@ interface Report {
   readonly rows: readonly object[];
 }
 
-const isTimed = (row: object): row is Product | Attention => "timed" in row;
+const isTimed = (row: object): row is Product | Attention => "timed" in row && !isModified(row);
+const isModified = (row: object): row is Modified => "of_flex" in row;
 const isAttention = (row: Product | Attention): row is Attention => "mask" in row;
 
 /** What was timed, by its file in `examples`; a module of the tests has its own name. */
@@ -44,15 +57,18 @@ const nameOf = ({ timed }: Timed): string =>
   ({ attention: "`flash-attention`" })[timed] ??
   (timed.startsWith("in_") ? `\`${timed}\`` : `\`${timed.replaceAll("_", "-")}\``);
 
-/** `specialised`: products; `specialised_attention`: attention. Above 1, the specialised kernel is the faster one. */
-export function specialisedTables(): { readonly specialised: string; readonly specialised_attention: string } {
+/** The tables by name: products, attention, and attention with changed scores. Above 1, the specialised kernel is faster. */
+export function specialisedTables(): Readonly<
+  Record<"specialised" | "specialised_attention" | "specialised_scores", string>
+> {
   const file = resolve(import.meta.dirname, "../bench/results/gluon-h200.json");
   const { gpu, torch, triton, rows } = JSON.parse(readFileSync(file, "utf8")) as Report;
   const timed = rows.filter(isTimed);
   const attentions = timed.filter(isAttention);
   const products = timed.filter((row): row is Product => !isAttention(row));
-  const made = ({ rounds }: Timed) =>
-    `${gpu}, torch ${torch}, Triton ${triton}: medians of ${rounds} rounds in turns, in TFLOP/s, each call with an empty L2 and the GPU idle before it.`;
+  const modified = rows.filter(isModified);
+  const made = ({ rounds }: Pick<Timed, "rounds">, unit = "TFLOP/s") =>
+    `${gpu}, torch ${torch}, Triton ${triton}: medians of ${rounds} rounds in turns, in ${unit}, each call with an empty L2 and the GPU idle before it.`;
   return {
     specialised: table(
       made(products[0]!),
@@ -70,6 +86,24 @@ export function specialisedTables(): { readonly specialised: string; readonly sp
         `${nameOf(row)} ${row.dtype}, heads of ${row.head_dim}${row.mask === "full" ? "" : `, ${row.mask}`}`,
         ...["specialised", "plain", "cudnn"].map((way) => whole(row.tflops[way]!)),
         ...[row.of_plain.idle!, row.of_cudnn.idle!, row.of_cudnn.busy!].map(ratio),
+      ]),
+    ),
+    specialised_scores: table(
+      made(modified[0]!, "milliseconds"),
+      [
+        "attention",
+        "specialised",
+        "plain",
+        "flex",
+        "flex, max-autotune",
+        "of plain",
+        "of flex",
+        "of flex, back to back",
+      ],
+      modified.map((row) => [
+        `\`${row.timed}\` ${row.dtype}, heads of ${row.head_dim}`,
+        ...["specialised", "plain", "flex", "flex, max-autotune"].map((way) => row.ms[way]!.toPrecision(3)),
+        ...[row.of_plain.idle!, row.of_flex.idle!, row.of_flex.busy!].map(ratio),
       ]),
     ),
   };

@@ -12,8 +12,8 @@ export const maxPool3d = kernel(
       y: tensor.out(T, ["N", "C", "OD", "OH", "OW"]),
       indices: tensor.out(tl.int64, ["N", "C", "OD", "OH", "OW"]),
       KERNEL: constexpr.int({ default: 3 }),
-      STRIDE: constexpr.int({ default: 2 }),
-      PADDING: constexpr.int({ default: 1 }),
+      STRIDE: constexpr.int({ default: 2, range: [1, 2 ** 10] }),
+      PADDING: constexpr.int({ default: 1, range: [0, 2 ** 10] }),
       BLOCK: constexpr(),
     },
     dims: {

@@ -5,6 +5,7 @@ import { monomialOf, UNIT, without } from "./monomial.js";
 import {
   add,
   atom,
+  constant,
   divisions,
   isConstant,
   multiply,
@@ -115,9 +116,24 @@ function boundByShare(known: Knowledge, { dividend, divisor, quotient }: Quotien
   );
   for (const factor of factors) {
     const f = single(factor);
-    if (!isAtLeastZero(known, subtract(subtract(multiply(f, divisor), ONE), dividend), "products")) continue;
-    known.add(atLeastZero(subtract(subtract(f, ONE), quotient)));
+    const room = subtract(multiply(f, divisor), dividend);
+    if (isAtLeastZero(known, subtract(room, ONE), "products")) {
+      known.add(atLeastZero(subtract(subtract(f, ONE), quotient)));
+      continue;
+    }
+    // Lanes behind the last element lie less than a block behind it.
+    const block = monomial.degree > 1 ? blockOf(dividend) : undefined;
+    if (!block || !isAtLeastZero(known, block, "sums") || !isAtLeastZero(known, add(room, block), "products")) continue;
+    known.add(atLeastZero(subtract(add(f, block), quotient)));
   }
+}
+
+/** Of `program * BLOCK + lane` the block. */
+function blockOf({ monomials, coefficients }: Polynomial): Polynomial | undefined {
+  const place = monomials.findIndex(({ degree }, i) => degree === 2 || (degree === 1 && coefficients[i]! > 1));
+  const monomial = monomials[place];
+  if (monomial === undefined) return undefined;
+  return monomial.degree === 1 ? constant(coefficients[place]!) : atom(monomial.atoms[0]!);
 }
 
 /**

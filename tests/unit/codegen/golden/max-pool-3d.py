@@ -134,8 +134,8 @@ def max_pool3d(
     Args:
         x: [N, C, D, H, W] float32 or float16 or bfloat16.
         KERNEL: an int that the kernel is compiled for.
-        STRIDE: an int that the kernel is compiled for.
-        PADDING: an int that the kernel is compiled for.
+        STRIDE: an int that the kernel is compiled for in [1, 1024).
+        PADDING: an int that the kernel is compiled for in [0, 1024).
         y: where to write [N, C, OD, OH, OW] float32 or float16 or bfloat16;
             allocated if None.
         indices: where to write [N, C, OD, OH, OW] int64; allocated if None.
@@ -157,6 +157,26 @@ def max_pool3d(
         raise TypeError(
             "max_pool3d: x must be torch.float32 or torch.float16 or "
             f"torch.bfloat16, got {x.dtype}"
+        )
+    if not STRIDE >= 1:
+        raise ValueError(
+            "max_pool3d: a requirement does not hold: STRIDE >= 1 with "
+            f"STRIDE = {STRIDE}"
+        )
+    if not STRIDE < 1024:
+        raise ValueError(
+            "max_pool3d: a requirement does not hold: STRIDE < 1024 with "
+            f"STRIDE = {STRIDE}"
+        )
+    if not PADDING >= 0:
+        raise ValueError(
+            "max_pool3d: a requirement does not hold: PADDING >= 0 with "
+            f"PADDING = {PADDING}"
+        )
+    if not PADDING < 1024:
+        raise ValueError(
+            "max_pool3d: a requirement does not hold: PADDING < 1024 "
+            f"with PADDING = {PADDING}"
         )
     if not PADDING * 2 <= KERNEL:
         raise ValueError(
@@ -184,13 +204,6 @@ def max_pool3d(
     OD = (D + PADDING * 2 - KERNEL) // STRIDE + 1
     OH = (H + PADDING * 2 - KERNEL) // STRIDE + 1
     OW = (W + PADDING * 2 - KERNEL) // STRIDE + 1
-    if OD < 0 or OH < 0 or OW < 0:
-        raise ValueError(
-            f"max_pool3d: a computed size is negative: OD = {OD}, "
-            f"OH = {OH}, OW = {OW} with D = {D}, "
-            f"PADDING = {PADDING}, KERNEL = {KERNEL}, STRIDE = "
-            f"{STRIDE}, H = {H}, W = {W}"
-        )
     if _records_gradient("max_pool3d", x, y):
         return _without_gradient(
             max_pool3d, (x, KERNEL, STRIDE, PADDING), given=(y, indices)

@@ -134,6 +134,8 @@ export function runHelper(
   once: () => Returned,
 ): Body {
   const { entry } = recorder;
+  // The call that recorded it took its texts. Where that call is repeated, what follows it has the same ones only so.
+  if (known && entry?.again && recorder.texts === known.texts[0]) recorder.texts = known.texts[1];
   if (isLibrary) return known ?? finish(enter(recorder, head, plain(once)));
   if (entry) entry.callsHelpers = true;
   if (!known) {

@@ -207,6 +207,21 @@ describe("state of JavaScript", () => {
   });
 });
 
+test("a loop behind a call that records a helper function of the module, which has a loop too", () => {
+  const moved = tl.fn((given: any, COUNT: any) => {
+    const sum = mut(given);
+    for (const i of tl.staticRange(COUNT)) sum.value = sum.value.add(i);
+    return sum.value;
+  });
+  expect(() =>
+    statementsOf(({ x, s, BLOCK }) => {
+      const sum = mut(tl.load(x.at(tl.arange(0, BLOCK))));
+      for (const _ of tl.range(s.to(tl.int32))) sum.value = moved(sum.value, BLOCK);
+      for (const i of tl.staticRange(BLOCK)) sum.value = moved(sum.value, i);
+    }),
+  ).not.toThrow();
+});
+
 describe("the line that is reported is the one", () => {
   test.each<[string, (args: any, n: () => number) => void]>([
     [

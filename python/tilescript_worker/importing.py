@@ -18,13 +18,14 @@ from triton.runtime.jit import JITFunction
 from .block_pointers import block_pointers
 from .dataflow import difference
 from .descendants import none_left
+from .descriptors import blocks_of, instead_of_pointer, named_blocks, with_blocks
 from .given_types import listed, refusal, stars, unknown_names
 from .host import first_config, launch_of, tuning_of
 from .modules import import_file
 from .other_constants import observe_others
 from .protocol import RequestError
 from .spent import in_script, measured
-from .ttir import Argument, Observed, ttir
+from .ttir import Argument, Block, Observed, ttir
 from .typed_tree import Trees
 from .user_file import import_user_file
 
@@ -119,15 +120,35 @@ def _matched(kernel: JITFunction, call: dict[str, Any]) -> dict[str, Any]:
     except Exception as error:
         return {"kind": "uncompiled", "reason": _last_line(error)}
     names = [
-        tuple(
-            original if factor.kind != "constant" else factor.value
-            for original, factor in zip(originals[name], given[name], strict=True)
-        )
+        each
         for name in order
         if signature[name].kind != "constant"
+        for each in (
+            _parts(originals[name][0], signature[name])
+            if signature[name].kind == "descriptor"
+            else [
+                tuple(
+                    original if factor.kind != "constant" else factor.value
+                    for original, factor in zip(originals[name], given[name], strict=True)
+                )
+            ]
+        )
     ]
-    apart = difference(call["ttir"], call["runtime"], text, names, views=call.get("views"))
+    apart = difference(call["ttir"], _of_ir(call), text, names, views=call.get("views"))
     return {"kind": "equal"} if apart is None else {"kind": "differs", "original": apart[0], "imported": apart[1]}
+
+
+def _of_ir(call: dict[str, Any]) -> list[str]:
+    """The original's arguments as its IR has them."""
+    return [each for name in call["runtime"] for each in _parts(name, argument(call["arguments"][name]))]
+
+
+def _parts(name: str, given: Argument) -> list[str]:
+    """An argument of the IR; of a descriptor also one for each of its sizes and strides."""
+    if given.kind != "descriptor":
+        return [name]
+    rank = len(given.value.sizes)
+    return [name, *(f"{name}, {part} {axis}" for part in ("size", "stride") for axis in range(rank))]
 
 
 def _product(factors: list[Argument]) -> Argument:
@@ -167,12 +188,14 @@ def _for_types(
     tuned = first_config(kernel)
     with measured() as spent:
         try:
-            given = {param.name: _given(param, types, tuned, module) for param in kernel.params}
+            given = with_blocks({param.name: _given(param, types, tuned, module) for param in kernel.params}, tuned)
         except RequestError as error:
             return {**_head(name, kernel), "refused": str(error)}
         found = {**_read(name, kernel, [given]), "tuning": tuning_of(kernel, [])}
+        if "blocks" in found:
+            found["blocks"] = named_blocks(found["blocks"], types)
         if "refused" in found:
-            found["refused"] += stars(kernel, given)
+            found["refused"] += stars(kernel, given) or instead_of_pointer(found["refused"])
     return {**found, "spent": spent.json()}
 
 
@@ -205,7 +228,11 @@ def _read(name: str, kernel: JITFunction, signatures: list[dict[str, Argument]])
         {"arguments": {each: trees.shown(value) for each, value in signature.items()}, "ttir": text}
         for signature, text in compiled
     ]
-    return {**_head(name, kernel), "functions": functions, "calls": calls}
+    try:
+        blocks = blocks_of(kernel, [signature for signature, _ in compiled])
+    except RequestError as error:
+        return {**_head(name, kernel), "refused": str(error)}
+    return {**_head(name, kernel), "functions": functions, "calls": calls, **({"blocks": blocks} if blocks else {})}
 
 
 def _refusal(kernel: JITFunction, error: Exception) -> dict[str, Any]:
@@ -235,6 +262,9 @@ def argument(given: dict[str, Any]) -> Argument:
     """An argument as requests have it."""
     if given["kind"] == "constant":
         return Argument("constant", value=_constant(given["value"]))
+    if given["kind"] == "descriptor":
+        block = Block(tuple(given["block"]), given.get("padding", "zero"))
+        return Argument("descriptor", given["dtype"], block)
     return Argument(given["kind"], given["dtype"])
 
 

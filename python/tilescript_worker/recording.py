@@ -25,8 +25,10 @@ from triton._utils import canonicalize_dtype
 from triton.runtime import driver
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 from .call_sites import CallSite, call_site
+from .descriptors import described
 from .spent import in_script
 from .ttir import TARGET, Argument
 
@@ -150,6 +152,9 @@ def _noted(launches: Launches) -> Iterator[None]:
         # Scripts read it behind a launch.
         self.best_config = self.configs[0]
         fixed = {name: value for name, value in self.best_config.all_kwargs().items() if value is not None}
+        if self.best_config.pre_hook is not None:
+            # It sets the blocks of descriptors.
+            self.best_config.pre_hook({**dict(zip(self.arg_names, args, strict=False)), **kwargs, **fixed})
         return self.fn.run(*args, **{**kwargs, **fixed})
 
     with (
@@ -188,6 +193,8 @@ def _argument(param: Any, value: Any) -> Argument:
         value = value.value
     if param.is_constexpr or value is None:
         return Argument("constant", value=tuple(value) if isinstance(value, list) else value)
+    if isinstance(value, TensorDescriptor):
+        return described(value)
     # Triton takes whatever has an address for a tensor.
     if hasattr(value, "data_ptr") and hasattr(value, "dtype"):
         return Argument("pointer", canonicalize_dtype(value.dtype))

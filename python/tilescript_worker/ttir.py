@@ -29,8 +29,16 @@ Place = tuple[int, int, int, int, int]
 
 
 @dataclass(frozen=True)
+class Block:
+    """What a tensor descriptor moves at once, and what it reads outside of its tensor."""
+
+    sizes: tuple[Any, ...]
+    padding: str = "zero"
+
+
+@dataclass(frozen=True)
 class Argument:
-    """What a launch passes: a pointer to a dtype, a number of a dtype, a tuple of those, or a constant."""
+    """What a launch passes: a pointer, a descriptor or a number of a dtype, a tuple of those, or a constant."""
 
     kind: str
     dtype: str = ""
@@ -41,6 +49,8 @@ class Argument:
         """As Triton's signatures have it."""
         if self.kind == "tuple":
             return tuple(item.type for item in self.value)
+        if self.kind == "descriptor":
+            return f"tensordesc<{self.dtype}[{', '.join(str(size) for size in self.value.sizes)}]>"
         return {"pointer": f"*{self.dtype}", "scalar": self.dtype}.get(self.kind, "constexpr")
 
 

@@ -41,6 +41,9 @@ class Trees:
         """An argument of a call, as JSON."""
         if argument.kind == "constant":
             return {"kind": "constant", "value": known(argument.value, self._number)}
+        if argument.kind == "descriptor":
+            block = argument.value
+            return {"kind": "descriptor", "dtype": argument.dtype, "block": block.sizes, "padding": block.padding}
         return {"kind": argument.kind, "dtype": argument.dtype}
 
     def _number(self, function: Any) -> int:

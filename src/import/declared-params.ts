@@ -2,6 +2,7 @@
 import { LAUNCH_NAMES } from "../codegen/names/launch-names.js";
 import { authorName } from "./author-name.js";
 import type { FunctionScope } from "./function-scope.js";
+import { descriptorText } from "./descriptors.js";
 import { callback, type HostNames } from "./host-text.js";
 import type { LiftedAxis, LiftedTensor } from "./lift/lifted-tensors.js";
 import { reads, writes } from "./liveness.js";
@@ -11,7 +12,7 @@ import { both } from "./operators.js";
 import type { GivenArgument, KernelTree, ParameterTree } from "./tree.js";
 import { dtypeName, elementText, knownValue, NONE, NotImported, traced, type Value } from "./value.js";
 
-type Kind = "pointer" | "tensor" | "scalar" | "size" | "int" | "bool" | "float" | "string" | "dtype";
+type Kind = "pointer" | "descriptor" | "tensor" | "scalar" | "size" | "int" | "bool" | "float" | "string" | "dtype";
 
 export interface DeclaredParam {
   readonly python: string;
@@ -44,7 +45,7 @@ export interface Declaring {
   dtype(element: string): string;
   /** The dtype variable that a constant binds. */
   bound(name: string): string | undefined;
-  imports(name: "pointer" | "tensor" | "scalar" | "constexpr"): void;
+  imports(name: "pointer" | "descriptor" | "tensor" | "scalar" | "constexpr"): void;
   todo(text: string, line: number): void;
 }
 
@@ -93,7 +94,7 @@ export function declaredParams(declaring: Declaring): Declarations {
       constants.set(param.name, known ?? NONE);
       return [];
     }
-    const { name, local } = parameterNames(param.name, first.kind === "pointer", declaring);
+    const { name, local } = parameterNames(param.name, first, declaring);
     if (isOptional && first.kind === "pointer") optional.add(local);
     if (described.kind === "tensor") {
       scope.bind(param.name, { kind: "traced", text: `${local}.ptr`, of: "pointer" });
@@ -112,16 +113,22 @@ export function declaredParams(declaring: Declaring): Declarations {
       scope.bind(python, traced(`${drafts.find((each) => each.python === tensor)!.local}.stride(${axis})`));
   const made = madeSizes(declaring.tensors);
   const names = namesOf(drafts, made, constants);
-  const params = drafts.map((draft) => completed(withShape(draft, declaring, nameOf, optional), declaring, names));
+  const described = describing(declaring, drafts, nameOf);
+  const params = drafts.map((draft) =>
+    completed(withShape(described(draft), declaring, nameOf, optional), declaring, names),
+  );
   return { params, fixed, optional, names };
 }
+
+/** What callers pass tensors for. */
+const MEMORY: ReadonlySet<Kind> = new Set(["pointer", "descriptor", "tensor"]);
 
 /** What the host knows a parameter by, if it is no tensor. */
 const namesOf =
   (drafts: readonly Draft[], made: ReadonlySet<string>, constants: ReadonlyMap<string, Value>): HostNames =>
   (python) => {
     const draft = drafts.find((each) => each.python === python);
-    if (draft) return draft.kind === "pointer" || draft.kind === "tensor" ? undefined : { name: draft.name };
+    if (draft) return MEMORY.has(draft.kind) ? undefined : { name: draft.name };
     if (made.has(python)) return { name: python };
     const value = constants.get(python);
     if (value?.kind === "number") return { value: Number(value.value) };
@@ -196,6 +203,19 @@ const valued = ({ value }: Described, values: readonly string[]): Pick<Described
   value: values.length > 0 ? value : undefined,
 });
 
+/** A descriptor with its sizes and its block. */
+function describing(
+  { tree, scope, todo }: Declaring,
+  drafts: readonly Draft[],
+  nameOf: (python: string) => string,
+): (draft: Draft) => Draft {
+  const isDeclared = (python: string): boolean => drafts.some((each) => each.python === python);
+  return (draft) =>
+    draft.kind === "descriptor"
+      ? { ...draft, text: descriptorText(draft, { tree, scope, todo, nameOf, isDeclared }) }
+      : draft;
+}
+
 type Described = Pick<DeclaredParam, "kind" | "text" | "isInteger" | "value">;
 type Draft = Described & Pick<DeclaredParam, "python" | "name" | "local" | "others">;
 
@@ -211,18 +231,18 @@ function completed(draft: Draft, { tree, pinned }: Declaring, names: HostNames):
 }
 
 /**
- * Emission adds `_ptr` to a pointer's name, so the name loses it. In the body it stays where the name without it is
+ * Emission adds `_ptr` to a pointer's name and `_desc` to a descriptor's, so the name loses it. In the body it stays where the name without it is
  * another variable's.
  */
 function parameterNames(
   python: string,
-  isPointer: boolean,
+  { kind }: GivenArgument,
   { tree, scope }: Declaring,
 ): { readonly name: string; readonly local: string } {
   const kernel = tree.functions[0]!;
   const base = python.replace(/^_+(?=[a-zA-Z])/, "");
-  const short = base.replace(/_ptr$/, "");
-  if (isPointer && short !== "" && short !== base && !kernel.params.some(({ name }) => name === short)) {
+  const short = base.replace(kind === "pointer" ? /_ptr$/ : kind === "descriptor" ? /_desc$/ : /$/, "");
+  if (short !== "" && short !== base && !kernel.params.some(({ name }) => name === short)) {
     const isTaken = writes(kernel.body).includes(short);
     const local = scope.fresh(isTaken ? base : short);
     return { name: isTaken ? authorName(short) : local, local };
@@ -249,6 +269,7 @@ function describe(
     imports(first.kind);
     const optional = isOptional && first.kind === "pointer" ? ".optional()" : "";
     const element = elementText(all.flatMap((each) => (each.kind === "constant" ? [] : [dtypeName(each.dtype)])));
+    if (first.kind === "descriptor") return { kind: "descriptor", text: dtype(element), isInteger: false };
     const text = first.kind === "pointer" ? dtype(element) : `tl.${dtypeName(first.dtype)}`;
     return { kind: first.kind, text: `${first.kind}(${text})${optional}`, isInteger: /^[iu]\d/.test(first.dtype) };
   }

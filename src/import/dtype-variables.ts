@@ -20,7 +20,7 @@ const BESIDE: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Variables for the dtypes of pointers, by their element types: where they differ between calls, or where the kernel
+ * Variables for the dtypes of pointers and descriptors, by their element types: where they differ between calls, or where the kernel
  * asks for them or takes them as a constant.
  */
 export function dtypeVariables(tree: KernelTree): ReadonlyMap<string, DTypeVariable> {
@@ -28,7 +28,7 @@ export function dtypeVariables(tree: KernelTree): ReadonlyMap<string, DTypeVaria
   const elements = functions[0]!.params.flatMap(({ name }) => {
     const dtypes = signatures.flatMap((signature) => {
       const given = signature[name]!;
-      return given.kind === "pointer" ? [dtypeName(given.dtype)] : [];
+      return given.kind === "pointer" || given.kind === "descriptor" ? [dtypeName(given.dtype)] : [];
     });
     return dtypes.length > 0 ? [elementText(dtypes)] : [];
   });

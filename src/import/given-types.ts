@@ -64,10 +64,22 @@ const unbalanced = (part: string, mark: string): GivenTypesError =>
   new GivenTypesError(`${JSON.stringify(part.trim())} has a ${mark} too many or too few.`);
 
 function typeOf(name: string, given: string): GivenArgument {
+  if (/^\*?\s*(nv)?tma|tensor_?desc/i.test(given)) return descriptorOf(name, given);
   const [, star, dtype] = /^(\*?)\s*(?:(?:tl|torch|triton\.language)\.)?(\w+)$/.exec(given) ?? [];
   if (dtype === undefined || !isDTypeName(dtype))
     throw new GivenTypesError(`${name}:${given} is no type; ${typeInstead(name, given)}.`);
   return { kind: star === "*" ? "pointer" : "scalar", dtype: tritonName(dtype) };
+}
+
+/** `tensordesc<fp16[BLOCK_M, 64]>`, as Triton's signatures have it, and with names of constants. */
+function descriptorOf(name: string, given: string): GivenArgument {
+  const [, dtype, list] = /^tensordesc\s*<\s*(?:(?:tl|torch)\.)?(\w+)\s*\[([^\]]*)\]\s*>$/.exec(given) ?? [];
+  const dims = parts(list ?? "");
+  const instead = `write ${name}:tensordesc<fp16[BLOCK_M,64]>, with its block in numbers and constants`;
+  if (dtype === undefined || !isDTypeName(dtype) || dims.length === 0 || !dims.every((dim) => /^\w+$/.test(dim)))
+    throw new GivenTypesError(`${name}:${given} is no type of a descriptor; ${instead}.`);
+  const block = dims.map((dim) => (/^\d+$/.test(dim) ? Number(dim) : dim));
+  return { kind: "descriptor", dtype: tritonName(dtype), block };
 }
 
 /** Names that other languages and PyTorch have. */

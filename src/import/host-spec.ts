@@ -37,7 +37,7 @@ export function hostLines(params: readonly DeclaredParam[], tree: KernelTree, ho
 /** What a reference takes. */
 const argumentsOf = (params: readonly DeclaredParam[]): string =>
   params.flatMap(({ name, kind, text }) => (text !== undefined && TAKEN.has(kind) ? [name] : [])).join(", ");
-const TAKEN: ReadonlySet<string> = new Set(["pointer", "tensor", "scalar"]);
+const TAKEN: ReadonlySet<string> = new Set(["pointer", "descriptor", "tensor", "scalar"]);
 
 function gridLines({ launch }: KernelTree, names: HostNames, inferred: Inferred | undefined): readonly string[] {
   const text = launch?.grid && callback(launch.grid, names, (each) => `[${each.join(", ")}]`);
@@ -64,7 +64,7 @@ function requiresLines(names: HostNames, inferred: Inferred | undefined): readon
 export interface Host {
   readonly names: HostNames;
   readonly inferred: Inferred | undefined;
-  /** A raw pointer whose memory an autotuner's trials would change. */
+  /** A raw pointer or a descriptor whose memory an autotuner's trials would change. */
   readonly untuned: string | undefined;
 }
 
@@ -155,7 +155,7 @@ function autotuneLines(
   const why =
     again.length > 0
       ? `once ${again.join(", ")} are tensors: it resets them between trials`
-      : untuned && `once ${untuned} is a tensor, with restoreValue: a trial finds what the one before it left there`;
+      : untuned && `once ${untuned} is ${remedyFor(untuned, params)}: a trial finds what the one before it left there`;
   if (why !== undefined)
     return [
       todo(`autotune with the ${written.length} configs of the original ${why}`),
@@ -170,6 +170,12 @@ function autotuneLines(
     `},`,
   ];
 }
+
+/** What keeps trials apart. */
+const remedyFor = (untuned: string, params: readonly DeclaredParam[]): string =>
+  params.some(({ name, kind }) => name === untuned && kind === "descriptor")
+    ? "a descriptor.out whose sizes inputs have"
+    : "a tensor, with restoreValue";
 
 /** A config that meets a requirement for some sizes is tuned for these sizes. */
 function sizesBeside(chosen: ReadonlySet<string>, { names, inferred }: Host): readonly string[] {

@@ -153,7 +153,7 @@ class KernelWriter implements KernelContext {
     throw new NotImported(`a value that is ${element.split(" ").join(" or ")}, as no pointer is`);
   }
 
-  imports(name: "libdevice" | "pointer" | "tensor" | "scalar" | "constexpr"): void {
+  imports(name: "libdevice" | "pointer" | "descriptor" | "tensor" | "scalar" | "constexpr"): void {
     this.#imports.add(name);
   }
 

@@ -190,13 +190,32 @@ function ofObject(node: Call, context: Context): Value {
     }
   }
   const receiver = expression(func.value, context);
-  const given = args(node, context);
+  const given = kindOf(func.value) === "descriptor" ? ofDescriptor(func.attr, node, context) : args(node, context);
   if (receiver.kind === "number" && func.attr === "to") return cast(receiver, given[0]?.text ?? "");
   if (receiver.kind !== "traced") return context.scope.refuse(`the method .${func.attr} of a ${receiver.kind}`, node);
   const name = func.attr.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
   if (kindOf(func.value) !== "descriptor" && func.value.types.length > 0)
     return context.scope.refuse(`the method .${func.attr}`, node);
   return traced(`${receiver.text}.${name}(${given.map(({ text }) => text).join(", ")})`);
+}
+
+/** The parameters of methods of descriptors, where TileScript has the same. */
+const DESCRIPTOR_METHODS: Readonly<Record<string, readonly string[]>> = {
+  load: ["offsets"],
+  store: ["offsets", "value"],
+  gather: ["x_offsets", "y_offset"],
+  scatter: ["value", "x_offsets", "y_offset"],
+};
+
+/** The arguments of a descriptor's method, by name or by place. */
+function ofDescriptor(method: string, node: Call, context: Context): readonly Value[] {
+  const names = DESCRIPTOR_METHODS[method] ?? (method.startsWith("atomic_") ? ["offsets", "value"] : []);
+  const given = new Map(node.args.map((each, i) => [names[i] ?? `argument ${i + 1}`, each]));
+  for (const { arg, value } of node.keywords) given.set(arg ?? "**", value);
+  const other = [...given.keys()].find((name) => !names.includes(name));
+  if (names.length === 0) return context.scope.refuse(`the method .${method} of a descriptor`, node);
+  if (other !== undefined) return context.scope.refuse(`.${method} of a descriptor with ${other}; leave it out`, node);
+  return names.flatMap((name) => (given.has(name) ? [expression(given.get(name)!, context)] : []));
 }
 
 function helper(index: number, node: Call, context: Context): Value {

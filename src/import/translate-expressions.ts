@@ -204,6 +204,8 @@ function attribute(node: Attribute, context: Context): Value {
   if (attr === "dtype" || attr === "element_ty" || attr === "type" || attr === "scalar") return dtypeOf(node, context);
   const known = constantOf(node);
   if (known && isAboutDType(node.value)) return known;
+  if (kindOf(node.value) === "descriptor")
+    return scope.refuse(`.${attr} of a descriptor; pass it as an argument of the kernel`, node);
   const base = expression(node.value, context);
   if (attr === "T") return traced(`${base.text}.T`);
   if (attr === "value") return base;

@@ -163,7 +163,19 @@ export interface FunctionTree {
 /** What a launch passes for a parameter. */
 export type GivenArgument =
   | { readonly kind: "pointer" | "scalar"; readonly dtype: string }
+  | GivenDescriptor
   | { readonly kind: "constant"; readonly value: Known };
+
+/** A tensor descriptor; a type that is given by hand may name constants in its block. */
+export interface GivenDescriptor {
+  readonly kind: "descriptor";
+  readonly dtype: string;
+  readonly block: readonly (number | string)[];
+  readonly padding?: string;
+}
+
+/** For each axis of a descriptor's block, constants that it always is, or a number; none where it is neither. */
+export type NotedBlocks = Readonly<Record<string, readonly (readonly (number | string)[])[]>>;
 
 /** One way to call the kernel: an argument for each parameter. */
 export type GivenSignature = Readonly<Record<string, GivenArgument>>;
@@ -239,4 +251,6 @@ export interface KernelTree {
   readonly tuning: Tuning;
   /** Absent where the types of a call were given instead. */
   readonly launch?: NotedLaunch;
+  /** The blocks of descriptors, by parameter. */
+  readonly blocks?: NotedBlocks;
 }

@@ -140,7 +140,7 @@ function notADType(name: string): never {
  */
 export function elementOf(expression: Pick<Expression, "types"> | undefined): string | undefined {
   const found = (expression?.types ?? []).flatMap((type) =>
-    type.kind === "tile" || type.kind === "pointer" ? [dtypeName(type.dtype)] : [],
+    type.kind === "tile" || type.kind === "pointer" || type.kind === "descriptor" ? [dtypeName(type.dtype)] : [],
   );
   return found.length > 0 ? elementText(found) : undefined;
 }

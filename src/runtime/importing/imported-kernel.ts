@@ -197,6 +197,7 @@ const share = (calls: readonly ReadCall[], read: Read): Pick<ImportedKernel, "ca
  */
 function alike(calls: readonly ReadCall[], specialise: ReadonlySet<string> | undefined): readonly ReadCall[] {
   const kindOf = (given: GivenArgument, name: string): string => {
+    if (given.kind === "descriptor") return `descriptor ${given.block.length} ${given.padding}`;
     if (given.kind !== "constant") return given.kind === "pointer" ? "pointer" : given.dtype;
     const isFixed = specialise && (specialise.size === 0 || specialise.has(name));
     if (isFixed) return JSON.stringify(given.value);
@@ -308,8 +309,9 @@ async function attemptApart(
   return [next, way];
 }
 
-/** The raw pointer that a build says is changed from trial to trial. */
-const CHANGED_BY_TRIALS = /autotuning runs the kernel several times and what the raw pointer (\w+) leads to/;
+/** The raw pointer or the descriptor that a build says is changed from trial to trial. */
+const CHANGED_BY_TRIALS =
+  /autotuning runs the kernel several times,? and (?:what the raw pointer|Triton cannot put back) (\w+)(?: leads to|, which is a descriptor)/;
 
 /** The branch at which the build stops. */
 async function branchOf(options: TextOptions, read: Read, tools: KernelTools): Promise<string | undefined> {
@@ -339,9 +341,9 @@ async function withTypes(plain: Built, tree: KernelTree, options: TextOptions, t
   return typeof built === "string" || built.python !== plain.built.python ? plain : { text, built };
 }
 
-function treeOf({ functions, calls, tuning, launch }: Read): KernelTree {
+function treeOf({ functions, calls, tuning, launch, blocks }: Read): KernelTree {
   const signatures = calls.map((call) => call.arguments);
-  return withoutBlockPointers({ functions, signatures, tuning, ...(launch && { launch }) });
+  return withoutBlockPointers({ functions, signatures, tuning, ...(launch && { launch }), ...(blocks && { blocks }) });
 }
 
 interface Names {

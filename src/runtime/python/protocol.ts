@@ -3,7 +3,7 @@
  * is the other side. A change of either raises `PROTOCOL_VERSION` in both.
  */
 import type { Layout, SpecialValue, Tolerance } from "../../contract/compiled.js";
-import type { FunctionTree, GivenSignature, NotedLaunch, Tuning } from "../../import/tree.js";
+import type { FunctionTree, GivenSignature, NotedBlocks, NotedLaunch, Tuning } from "../../import/tree.js";
 import type { Resources, Target } from "../system/gpu-targets.js";
 
 export const PROTOCOL_VERSION = 9;
@@ -177,6 +177,7 @@ export type ReadKernel = { readonly name: string; readonly line: number; readonl
       readonly calls: readonly ReadCall[];
       readonly tuning: Tuning;
       readonly launch?: NotedLaunch;
+      readonly blocks?: NotedBlocks;
     }
 );
 

@@ -608,3 +608,20 @@ def left_out_code_that_the_program_decides(x, y, start, n, HAS_START: tl.constex
         if tl.program_id(0) == n:
             a += tl.load(start + at)
     tl.store(y + at, a)
+
+
+@triton.jit
+def moved_block(source_desc, i, j):
+    return source_desc.load([i, j])
+
+
+# a_desc:tensordesc<fp16[ROWS,32]>,b_desc:tensordesc<fp16[ROWS,32]>,sums:tensordesc<fp32[ROWS,32]>,n:i32,ROWS=16
+@triton.jit
+def descriptors_as_arguments(a_desc, b_desc, sums, n, ROWS: tl.constexpr):
+    row = tl.program_id(0) * ROWS
+    total = tl.zeros([ROWS, 32], tl.float32)
+    for at in range(0, n, 32):
+        a = tl.load_tensor_descriptor(a_desc, [row, at])
+        total += a.to(tl.float32) + moved_block(a_desc, row, at).to(tl.float32)
+        b_desc.store(offsets=[row, at], value=(a * 2).to(b_desc.dtype))
+    sums.atomic_add([row, 0], total)

@@ -22,6 +22,16 @@ export function typesOf(kernel: CompiledKernel): GivenSignature {
     const value = values[name] ?? initial ?? choices?.[0] ?? { bool: true, float: 1, int: 16 }[kind as "int"];
     known.set(python, { kind: "constant", value: constant(kind, value) });
   }
+  for (const { name, dtype } of tensors) {
+    const python = snakeCase(`${name}_desc`);
+    const block = blockOf(kernel.python, python);
+    if (block)
+      known.set(python, {
+        kind: "descriptor",
+        dtype: dtypeOf(typeof dtype === "string" ? dtype : dtype.variable),
+        block,
+      });
+  }
   return Object.fromEntries(
     parametersOf(kernel.python, jit).map((name) => [
       name,
@@ -34,6 +44,12 @@ function constant(kind: string, value: unknown): Known {
   if (kind === "dtype") return { what: "dtype", dtype: tritonName(String(value)) };
   const of = { bool: "bool", int: "int", float: "float", string: "str" }[kind] ?? "str";
   return { what: "constant", of, value: value as number };
+}
+
+/** The block of a descriptor, from the hook that sets it. */
+function blockOf(python: string, name: string): readonly (number | string)[] | undefined {
+  const [, list] = new RegExp(`args\\["${name}"\\]\\.block_shape = \\[([^\\n]*)\\]\\n`).exec(python) ?? [];
+  return list?.split(", ").map((each) => /\["(\w+)"\]/.exec(each)?.[1] ?? Number(each));
 }
 
 /** The parameters of a function, from the text of its module. */

@@ -40,7 +40,18 @@ describe("parseTypes", () => {
     });
   });
 
+  it("should read tensor descriptors with blocks of numbers and of constants", () => {
+    expect(parseTypes("a_desc:tensordesc<fp16[BLOCK_M, 64]>,b:tensordesc<float32[32]>")).toEqual({
+      a_desc: { kind: "descriptor", dtype: "fp16", block: ["BLOCK_M", 64] },
+      b: { kind: "descriptor", dtype: "fp32", block: [32] },
+    });
+  });
+
   it.each([
+    ["a:tensordesc<fp16>", "write a:tensordesc<fp16[BLOCK_M,64]>, with its block in numbers and constants"],
+    ["a:tensordesc<half[64]>", "write a:tensordesc<fp16[BLOCK_M,64]>, with its block in numbers and constants"],
+    ["a:tensordesc<fp16[2*B]>", "write a:tensordesc<fp16[BLOCK_M,64]>, with its block in numbers and constants"],
+    ["a:TensorDescriptor", "write a:tensordesc<fp16[BLOCK_M,64]>, with its block in numbers and constants"],
     ["x", "each needs the name of its parameter, such as x:i32"],
     ["*fp32,i32", "each needs the name of its parameter, such as x:*fp32"],
     ['{"x":"*fp32"}', "write x:*fp16 for a pointer, n:i32 for a number, BLOCK=64 for a constant"],

@@ -81,8 +81,7 @@ def _dim(name: str, axis: int, samples: Sequence[Sample]) -> Any:
     named = [
         constant
         for constant, value in samples[0][1].items()
-        if _is_size(value)
-        and all(known.get(constant) == size for size, (_, known) in zip(sizes, samples, strict=True))
+        if _is_size(value) and all(known.get(constant) == size for size, (_, known) in zip(sizes, samples, strict=True))
     ]
     if named:
         return named
@@ -106,7 +105,9 @@ def _hooked(kernel: Any, first: Mapping[str, Argument]) -> list[Sample]:
             hook = config.pre_hook
             if hook is None:
                 continue
-            apart = {name: 10 ** (i + 2) + 2 * i + 1 for i, name in enumerate(config.kwargs) if _is_size(config.kwargs[name])}
+            sizes = [name for name, value in config.kwargs.items() if _is_size(value)]
+            # Neither a quotient nor a product of two of these is another one.
+            apart = {name: 10 ** (i + 2) + 2 * i + 1 for i, name in enumerate(sizes)}
             for values in (config.kwargs, {**config.kwargs, **apart}):
                 samples.append(_set(hook, first, values))
     return samples

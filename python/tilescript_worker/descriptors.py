@@ -113,8 +113,8 @@ def _hooked(kernel: Any, first: Mapping[str, Argument]) -> list[Sample]:
     return samples
 
 
-class _Described:
-    """What a hook sets the block of."""
+class _Described(TensorDescriptor):
+    """What a hook sets the block of; it may ask whether that is a descriptor."""
 
     def __init__(self, argument: Argument) -> None:
         self.block_shape = list(argument.value.sizes)

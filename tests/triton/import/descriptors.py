@@ -7,6 +7,8 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 
 def set_blocks(args):
+    if not isinstance(args["a_desc"], TensorDescriptor):
+        return
     args["a_desc"].block_shape = [args["BLOCK_M"], args["BLOCK_N"]]
     args["b_desc"].block_shape = [args["BLOCK_N"], args["BLOCK_M"]]
 

@@ -45,8 +45,8 @@ it("should pad as the descriptor does", async () => {
 });
 
 it.each([
-  ["halved", /block of a_desc along axis 0 is no constant of the kernel.*pass it as a tl\.constexpr of its own/, 33],
-  ["asks_for_a_size", /\.shape of a descriptor; pass it as an argument of the kernel/, 44],
+  ["halved", /block of a_desc along axis 0 is no constant of the kernel.*pass it as a tl\.constexpr of its own/, 35],
+  ["asks_for_a_size", /\.shape of a descriptor; pass it as an argument of the kernel/, 46],
 ])("should refuse %s with what to write", async (name, reason, line) => {
   expect(await imported(name)).toMatchObject({ status: "not imported", reason: expect.stringMatching(reason), line });
 });

@@ -19,7 +19,10 @@ export function checkUnused(ir: KernelIR): readonly Diagnostic[] {
     const said = isTruth ? problem(unusedValue.truth(name), at) : warning(unusedValue.result(name), at);
     found.set(`${at?.file}:${at?.line}:${at?.column}:${name}`, said);
   }
-  return [...found.values(), ...unusedFlags(ir)];
+  const unasked = [...found.values(), ...unusedFlags(ir)];
+  // Of a value that nothing uses more is known: where it was made.
+  const isKnown = unasked.some(({ severity }) => severity === "error");
+  return ir.taken && !isKnown ? [...unasked, ir.taken] : unasked;
 }
 
 const allBlocks = (ir: KernelIR): readonly Block[] => [...bodiesOf(ir), ...hostBlocksOf(ir).map(({ block }) => block)];

@@ -7,9 +7,9 @@ import { changedState, earlyExit, loopBounds, unusedValue } from "../diagnostics
 import { kernelResult, specValue } from "../diagnostics/catalogue/definition-codes.js";
 import { gridAxes, heuristicTarget, hostResult } from "../diagnostics/catalogue/host-codes.js";
 import { Builder, recording } from "../ir/builder.js";
-import { runBody } from "../ir/entries.js";
+import { questionBody, questioned, type Returned, runBody } from "../ir/entries.js";
 import { differenceOf } from "../ir/same-statements.js";
-import { type Handle, isHandle, valueOf } from "../ir/handle.js";
+import { Handle, isHandle, isQuestioned, valueOf } from "../ir/handle.js";
 import {
   type Argument,
   type Block,
@@ -93,7 +93,8 @@ function traced(kernel: KernelDefinition, source: SourceIndex | undefined): Kern
     const { yields, statements } = asked.block;
     const requires = { ...asked, block: { yields, statements: [...config.unused, ...statements] } };
     checkGrid(grid, placeOf("grid"));
-    recorder.close();
+    const taken = questioned(recorder);
+    if (!taken) recorder.close();
     const { shapes = [], tolerance, doc } = kernel.spec;
     checkNames(kernel, params);
     const reference = recorded(kernel, kernel.spec.reference, params, placeOf("reference"));
@@ -108,6 +109,7 @@ function traced(kernel: KernelDefinition, source: SourceIndex | undefined): Kern
       grid,
       requires,
       flags: recorder.flags,
+      taken,
       tuning,
       launch: launchOf(kernel),
       triton: versionOf(kernel),
@@ -225,7 +227,7 @@ function noted(recorder: Builder, args: Readonly<Record<string, Handle>>): Recor
     if (value?.type.kind !== "constexpr" || (value.type.of !== "bool" && value.type.of !== "string")) continue;
     const get = (): Handle => {
       recorder.askFor(value);
-      return handle;
+      return isQuestioned() ? new Handle(value) : handle;
     };
     Object.defineProperty(watched, name, { get, enumerable: true });
   }
@@ -246,17 +248,19 @@ function explained<T>(recorder: Builder, body: () => T): T {
 }
 
 function traceBody(recorder: Builder, kernel: KernelDefinition, args: () => Record<string, Handle>): Block {
-  const { block } = runBody(recorder, { what: "the kernel", kind: "kernel", at: kernel.at }, () => {
+  const once = (): Returned => {
     const { depth } = recorder;
     const result: unknown = explained(recorder, () => kernel.body(args()));
     refusePromise(result, kernel.at);
     if (result !== undefined) fail(kernelResult(kernel.name), kernel.at);
     if (recorder.depth !== depth) fail(earlyExit.left(kernel.name), kernel.at);
     return { yields: [], form: "nothing" };
-  });
+  };
+  const body = runBody(recorder, { what: "the kernel", kind: "kernel", at: kernel.at }, once);
   const [unused] = recorder.loops;
   if (unused) fail(loopBounds.unused(), unused.at);
-  return block;
+  questionBody(recorder, body, once);
+  return body.block;
 }
 
 /** What a callback of the spec computes; `place` is where the author wrote it. */
@@ -266,20 +270,30 @@ function hostBlock(
   at: Location | undefined,
   place: Location | undefined,
 ): HostBlock {
-  recorder.place = "host";
-  try {
+  return asHost(recorder, () => {
     const asked = new Map<Value, Location | undefined>();
     const block = recorder.askingInto(asked, () => hostStatements(recorder, body, at, place));
     // JavaScript runs it once for all launches.
-    const forget = recorder.mark();
-    const again = recorder.askingInto(new Map(), () => hostStatements(recorder, body, at, place));
-    forget();
-    const what = "this function";
-    const different = differenceOf({ params: [], block }, { params: [], block: again });
-    if (different)
+    const again = (): void => {
+      const forget = recorder.mark();
+      const second = recorder.askingInto(new Map(), () => hostStatements(recorder, body, at, place));
+      forget();
+      const what = "this function";
+      const different = differenceOf({ params: [], block }, { params: [], block: second });
+      if (!different) return;
       fail(different.at ? changedState.outside(what) : changedState.outsideResult(what), different.at ?? place);
+    };
+    again();
+    recorder.questions.push({ again: () => asHost(recorder, again), at: place });
     checkAsked(asked, block);
     return { block, at };
+  });
+}
+
+function asHost<T>(recorder: Builder, body: () => T): T {
+  recorder.place = "host";
+  try {
+    return body();
   } finally {
     recorder.place = "kernel";
   }

@@ -103,6 +103,8 @@ export class Builder {
 
   /** The innermost body that is entered; undefined outside of the author's bodies. */
   entry: Entry | undefined;
+  /** The author's code, to be run again: it must record the same. */
+  readonly questions: { readonly again: () => void; readonly at: Location | undefined }[] = [];
 
   /** Set while rewriting a finished kernel, whose values come from closed blocks. */
   rewriting = false;

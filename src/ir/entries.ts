@@ -4,11 +4,13 @@
  * part of the program. To find it, each body is entered again after it was recorded and must give the same statements:
  * with the bodies inside it, with one arm of each branch at a time, and with none of them.
  */
-import { fail, type Location } from "../diagnostics/diagnostic.js";
+import { asking, type Diagnostic, fail, type Location, problem, TileScriptError } from "../diagnostics/diagnostic.js";
 import { changedState, earlyExit } from "../diagnostics/catalogue/control-codes.js";
-import { captureLocation } from "../diagnostics/callsite.js";
+import { tracedCondition } from "../diagnostics/catalogue/source-codes.js";
+import { captureLocation, placeThrown } from "../diagnostics/callsite.js";
 import type { Builder } from "./builder.js";
-import type { Handle } from "./handle.js";
+import { hasFalsyObjects } from "./falsy.js";
+import { type Handle, questioning } from "./handle.js";
 import { type Argument, type Block, isValue, type ScopeKind, type Value, type Variable } from "./nodes.js";
 import { Repeats } from "./repeats.js";
 import { differenceOf } from "./same-statements.js";
@@ -120,6 +122,32 @@ export function* enterBody(recorder: Builder, head: BodyHead, once: Once): Gener
 /** As {@link enterBody}, for a body without a loop of its own. */
 export function runBody(recorder: Builder, head: BodyHead, once: () => Returned): Body {
   return finish(enterBody(recorder, head, plain(once)));
+}
+
+/** Asks once more with {@link questioned} for what a body records. */
+export function questionBody(recorder: Builder, body: Body, once: () => Returned): void {
+  recorder.questions.push({
+    again: () => finish(enterAgain(recorder, body, ALL, plain(once))),
+    at: body.head.at,
+  });
+}
+
+/**
+ * Runs the author's code again with truth values that JavaScript takes for false. Where that gives other statements, which
+ * is an error here, something asks JavaScript for the truth of a traced value, by whatever way it came there. Only V8
+ * can tell. The builder is of no use afterwards.
+ */
+export function questioned(recorder: Builder): Diagnostic | undefined {
+  if (!hasFalsyObjects()) return undefined;
+  for (const { again, at } of recorder.questions) {
+    try {
+      asking(() => questioning(again));
+    } catch (error) {
+      const [first] = error instanceof TileScriptError ? error.diagnostics : [];
+      return problem(tracedCondition.asked(), first?.at ?? placeThrown(error as Error) ?? at);
+    }
+  }
+  return undefined;
 }
 
 /**

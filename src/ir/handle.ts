@@ -4,17 +4,44 @@
  */
 import { fail } from "../diagnostics/diagnostic.js";
 import { coercion } from "../diagnostics/catalogue/operand-codes.js";
+import { falsyObject, withFalsyObjects } from "./falsy.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import type { Value } from "./nodes.js";
 import { showType } from "../types/types.js";
 
 const VALUE: unique symbol = Symbol("tilescript.value");
 
+/** Whether handles of truth values are made that JavaScript takes for false. */
+let questioned = false;
+
+/** Whether {@link questioning} is under way. */
+export function isQuestioned(): boolean {
+  return questioned;
+}
+
+/** Runs `body` with truth values that JavaScript takes for false. */
+export function questioning<T>(body: () => T): T {
+  const outer = questioned;
+  questioned = true;
+  try {
+    return withFalsyObjects(body);
+  } finally {
+    questioned = outer;
+  }
+}
+
+/** A mask, or a number, which JavaScript also asks for its truth. Of another tile it can ask only whether it is there. */
+function isTruth({ type }: Value): boolean {
+  return type.kind === "constexpr" || (type.kind === "tile" && (type.dtype === "int1" || type.shape.length === 0));
+}
+
 export class Handle {
   readonly [VALUE]: Value;
 
   constructor(value: Value) {
     this[VALUE] = value;
+    if (questioned && isTruth(value))
+      return Object.assign(Object.setPrototypeOf(falsyObject(), Handle.prototype), { [VALUE]: value });
     // Makes `x[0] = 1` throw instead of doing nothing.
     Object.freeze(this);
   }

@@ -17,7 +17,7 @@
 import type { Config, Space, Specialise, Tolerance } from "../contract/compiled.js";
 import type { DeclaredTargets } from "../contract/kernel-targets.js";
 import type { DeviceProperties } from "../contract/device-properties.js";
-import type { Location } from "../diagnostics/diagnostic.js";
+import type { Diagnostic, Location } from "../diagnostics/diagnostic.js";
 import type { Op } from "./op.js";
 import type { Reference, TorchNode } from "../torch/torch-node.js";
 import type { DTypeVariable } from "../types/dtype.js";
@@ -342,6 +342,8 @@ export interface KernelIR {
   readonly requires: HostBlock;
   /** The flags that the author's code asked for, and where. */
   readonly flags: ReadonlyMap<Value, Location | undefined>;
+  /** That JavaScript took a traced value for true. */
+  readonly taken?: Diagnostic | undefined;
   readonly tuning: Tuning;
   readonly launch: LaunchSpec;
   /** The oldest Triton version that it supports, if the author states one. */

@@ -350,7 +350,7 @@ def rows(x):
 def tuned(x):
     n = x.numel()
     grid = lambda meta: (triton.cdiv(n, meta["BLOCK"]), 2)
-    tuned_kernel[grid](x, n)
+    tuned_kernel[grid](x, torch.empty_like(x), n)
 for n in (100, 300):
     rows(torch.ones(5, n, device="cuda"))
     tuned(torch.ones(n, device="cuda"))
@@ -366,12 +366,12 @@ def rows_kernel(x_ptr, n, stride, BLOCK: tl.constexpr, DIGITS: tl.constexpr):
 @triton.autotune(configs=[triton.Config({"BLOCK": 64}, num_warps=2), triton.Config({"BLOCK": 128})], key=["n"])
 @triton.heuristics({"EVEN": lambda args: args["n"] % args["BLOCK"] == 0})
 @triton.jit
-def tuned_kernel(x_ptr, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
+def tuned_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
     cols = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     if EVEN:
-        tl.store(x_ptr + cols, tl.load(x_ptr + cols) * 2)
+        tl.store(y_ptr + cols, tl.load(x_ptr + cols) * 2)
     else:
-        tl.store(x_ptr + cols, tl.load(x_ptr + cols, mask=cols < n) * 2, mask=cols < n)
+        tl.store(y_ptr + cols, tl.load(x_ptr + cols, mask=cols < n) * 2, mask=cols < n)
 `;
   const ran = await run("tuned.py", python, "--call", script, "--json");
   const [rows, tuned] = (JSON.parse(ran.out) as ImportReport).kernels;

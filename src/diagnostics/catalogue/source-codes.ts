@@ -186,6 +186,8 @@ export const tracedCondition = defineCode("traced-condition", {
   predicate: (method: string) =>
     `\`${method}\` takes every traced value for true; choose with tl.where(condition, a, b), or combine conditions with .and(…) and .or(…)`,
   forIn: () => "`for … in` asks for the names of an object's properties; write for (const i of tl.range(…)) { … }",
+  asked: () =>
+    "something here or before asks JavaScript whether a traced value is true, and it always is; write tl.when(condition, () => …) or tl.where(condition, a, b) instead of `if`, `?:`, `&&`, `||` and filter(Boolean), and x !== undefined for what may be absent",
   boolean: () => "`Boolean(…)` of a traced value is always true; use the value itself as the condition",
 });
 

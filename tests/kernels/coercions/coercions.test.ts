@@ -41,8 +41,10 @@ describe("a snippet and its kernel", () => {
 
   test("that differ are told apart, when nothing refuses the snippet", () => {
     const shared = "const q = a.gt(0); m.value = m.value.add(q.to(tl.int32)).add([q].map((r) => (r ? b : c))[0]);";
-    expect(outcome(shared, "shared", false)).toMatchObject({ kind: "changed" });
     expect(outcome(shared, "shared")).toEqual({ kind: "refused", code: "traced-condition" });
+    expect(outcome(shared, "shared without its source", false)).toEqual({ kind: "refused", code: "traced-condition" });
+    const identity = "const [p, q] = [a.mul(0), b.mul(0)]; m.value = m.value.add(p).add(q).add(new Set([p, q]).size);";
+    expect(outcome(identity, "identity", false)).toMatchObject({ kind: "changed" });
   });
 });
 

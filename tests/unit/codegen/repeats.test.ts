@@ -8,15 +8,13 @@ describe("what is written once", () => {
   test("should stand before a branch that uses it, as a mask of the author's does", () => {
     expect(bodyOf(repeats.branched)).toMatchInlineSnapshot(`
       "cols = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-      x_ptrs = x_ptr + cols * stride_xn
+      here = x_ptr + cols * stride_xn
       inside = cols < N
       if FLAG:
           tl.store(
-              y_ptr + cols * stride_yn,
-              tl.load(x_ptrs, mask=inside, other=0.0),
-              mask=inside,
+              y_ptr + cols * stride_yn, tl.load(here, mask=inside, other=0.0), mask=inside
           )
-      total = tl.load(x_ptrs, mask=inside & (cols > 3), other=0.0)
+      total = tl.load(here, mask=inside & (cols > 3), other=0.0)
       tl.store(y_ptr + cols * stride_yn, total, mask=inside)"
     `);
   });

@@ -1,0 +1,88 @@
+/** JavaScript takes every traced value for true, whatever way it came there: the kernel is traced with values that are false. */
+import { describe, expect, test } from "vitest";
+import { compile, constexpr, kernel, tensor, tl } from "tilescript";
+
+/** A kernel that uses its flag and its mask, and what `ask` makes of one of them. */
+function made(ask: (given: any, value: any) => any, spec: object = {}): unknown {
+  return kernel(
+    "asking",
+    {
+      params: {
+        x: tensor(tl.float32, ["N"]),
+        y: tensor.out(tl.float32, ["N"]),
+        F: constexpr.bool({ default: false }),
+        B: constexpr(),
+      },
+      grid: ({ N, B }: any) => [tl.cdiv(N, B)],
+      config: { B: 16 },
+      ...spec,
+    } as never,
+    (({ x, y, F, B }: any) => {
+      const i = tl.programId(0).mul(B).add(tl.arange(0, B));
+      const value = tl.load(x.at(i)) as any;
+      const mask = value.gt(0);
+      tl.when(F, () => {
+        tl.store(y.at(i), tl.where(mask, value, 0));
+      });
+      const row = tl.programId(0);
+      const result = ask({ F, mask, row }, value);
+      tl.store(y.at(i), result.add(row.to(tl.float32)));
+    }) as never,
+  );
+}
+
+const build = (...given: Parameters<typeof made>): string => {
+  try {
+    compile(made(...given) as never);
+    return "built";
+  } catch (error) {
+    return String((error as Error).message);
+  }
+};
+
+const REFUSED = /error traced-condition: something here or before asks JavaScript whether a traced value is true/;
+
+describe("a flag that is used elsewhere too", () => {
+  test.each<[string, (flag: any) => unknown]>([
+    ["a map", (flag) => new Map([["f", flag]]).get("f")],
+    ["a field", (flag) => new (class { f = flag; })().f], // prettier-ignore
+    ["a static field", (flag) => class { static f = flag; }.f], // prettier-ignore
+    ["a generator", (flag) => (function* () { yield flag; })().next().value], // prettier-ignore
+    ["an iterator", (flag) => [flag].values().next().value],
+    ["splice", (flag) => [flag].splice(0, 1)[0]],
+    ["a default parameter", (flag) => ((f = flag) => f)()],
+    ["Reflect", (flag) => Reflect.get({ flag }, "flag")],
+    ["an assignment to a pattern", (flag) => { let f; [f] = [flag]; return f; }], // prettier-ignore
+    ["structured objects", (flag) => Object.fromEntries(Object.entries({ flag }))["flag"]],
+    ["a proxy", (flag) => new Proxy({ flag }, {}).flag],
+    ["a weak reference", (flag) => new WeakRef(flag).deref()],
+  ])("that came by way of %s", (_, way) => {
+    expect(build(({ F }, v) => (way(F) ? v.mul(2) : v))).toMatch(REFUSED);
+    expect(build(({ mask }, v) => (way(mask) ? v.mul(2) : v))).toMatch(REFUSED);
+    expect(build(({ row }, v) => (way(row) ? v.mul(2) : v))).toMatch(REFUSED);
+  });
+
+  test("is refused where asking it fails or ends nothing", () => {
+    const held = (flag: any) => new Map([["f", flag]]).get("f");
+    expect(build(({ F }, v) => v.mul([1, 2].filter(() => held(F)).length))).toMatch(REFUSED);
+    expect(build(({ F }, v) => { if (!held(F)) throw new Error("no flag"); return v; })).toMatch(REFUSED); // prettier-ignore
+    expect(build(({ F }, v) => v.mul(held(F) && 3))).toMatch(REFUSED);
+  });
+
+  test("is refused in what runs before a launch", () => {
+    const held = (flag: any) => new Map([["f", flag]]).get("f");
+    const requires = ({ N }: any) => {
+      const isLong = N.ge(1);
+      return held(isLong) ? [isLong, N.ge(2)] : [isLong];
+    };
+    expect(build((_, v) => v, { requires })).toMatch(REFUSED);
+  });
+
+  test("may be asked whether it is there", () => {
+    const held = (flag: any) => new Map([["f", flag]]).get("f");
+    expect(build(({ F }, v) => (held(F) !== undefined ? v.mul(2) : v))).toBe("built");
+    expect(build(({ mask }, v) => v.mul(tl.where(held(mask) ?? 1, 2, 3)))).toBe("built");
+    expect(build((_, v) => (held(v) ? v.mul(2) : v))).toBe("built");
+    expect(build((_, v) => [undefined, v].find((each) => each !== undefined).mul(2))).toBe("built");
+  });
+});

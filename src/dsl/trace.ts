@@ -1,7 +1,7 @@
 /** Runs an author's function once, with symbolic arguments, and records it as IR. */
 import { typeOfArgument } from "../ir/typed.js";
 import { launchOptionNames, SPECIALISE, type Specialise } from "../contract/compiled.js";
-import { fail, heeding, type Location, TileScriptError } from "../diagnostics/diagnostic.js";
+import { type Diagnostic, fail, heeding, type Location, TileScriptError } from "../diagnostics/diagnostic.js";
 import { placeThrown } from "../diagnostics/callsite.js";
 import { changedState, earlyExit, loopBounds, unusedValue } from "../diagnostics/catalogue/control-codes.js";
 import { kernelResult, specValue } from "../diagnostics/catalogue/definition-codes.js";
@@ -90,11 +90,9 @@ function traced(kernel: KernelDefinition, source: SourceIndex | undefined): Kern
     const grid = host(() => asList(kernel.spec.grid(known)), placeOf("grid"));
     const asked = host(() => [...rangeRequirements(kernel, meta), ...required(kernel, known)], placeOf("requires"));
     checkRequirements(kernel, asked, placeOf("requires"));
-    const { yields, statements } = asked.block;
-    const requires = { ...asked, block: { yields, statements: [...config.unused, ...statements] } };
+    const requires = { ...asked, block: { ...asked.block, statements: [...config.unused, ...asked.block.statements] } };
     checkGrid(grid, placeOf("grid"));
-    const taken = questioned(recorder);
-    if (!taken) recorder.close();
+    const taken = ended(recorder);
     const { shapes = [], tolerance, doc } = kernel.spec;
     checkNames(kernel, params);
     const reference = recorded(kernel, kernel.spec.reference, params, placeOf("reference"));
@@ -124,6 +122,13 @@ function traced(kernel: KernelDefinition, source: SourceIndex | undefined): Kern
       at: kernel.at,
     };
   });
+}
+
+/** Closes the kernel, unless JavaScript took a value of it for true. */
+function ended(recorder: Builder): Diagnostic | undefined {
+  const taken = questioned(recorder);
+  if (!taken) recorder.close();
+  return taken;
 }
 
 const required = ({ spec }: KernelDefinition, meta: Meta): readonly unknown[] =>

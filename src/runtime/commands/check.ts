@@ -7,6 +7,7 @@ import { withRemedy } from "../report/remedy.js";
 import type { CheckReport } from "../report/reports.js";
 import { keptProofs } from "../system/kept-proofs.js";
 import { printJson } from "../system/streams.js";
+import { wantedFor } from "../report/wanted.js";
 import type { KernelCommand } from "../invocation/command.js";
 
 export const check: KernelCommand<JsonOptions> = {
@@ -21,7 +22,7 @@ export const check: KernelCommand<JsonOptions> = {
         const compiled = await kernel.compile();
         const { signature, configs, warnings } = compiled;
         const proof = compiled.proof(cache);
-        const diagnostics = [...warnings, ...proofDiagnostics(proof)];
+        const diagnostics = [...warnings, ...proofDiagnostics(proof, wantedFor(compiled, proof))];
         const right = diagnostics.every(({ severity }) => severity !== "error");
         found.push({ kernel: signature.name, ok: right, configs: configs.length, diagnostics, proof });
       } catch (error) {

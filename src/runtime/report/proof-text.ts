@@ -43,24 +43,35 @@ const OF_KERNEL: ReadonlySet<Property> = new Set<Property>(["dividend", "overflo
 
 /**
  * What is refuted is an error, what is unknown a warning. One cause is said once, and what is unknown of a line that has an
- * error waits for its remedy.
+ * error waits for its remedy. `wanted` gives the `requires` with which something that is open is proved, if it knows one.
  */
-export function proofDiagnostics({ obligations }: Certificate): readonly Diagnostic[] {
+export function proofDiagnostics(
+  { obligations }: Certificate,
+  wanted: (obligation: Obligation) => string | undefined = () => undefined,
+): readonly Diagnostic[] {
   const wrong = new Set(obligations.filter(({ verdict }) => verdict.kind === "refuted").map(placeOf));
   const said = new Set<string>();
   const isNew = (cause: string): boolean => said.size < said.add(cause).size;
   return obligations.flatMap((each): Diagnostic[] => {
     const { property, of, at, verdict } = each;
     if (verdict.kind === "proved" || verdict.kind === "waived") return [];
+    const requires = wanted(each);
+    const remedy = requires === undefined ? "" : provedWith(requires);
     if (verdict.kind === "unknown") {
       const cause = `${OF_KERNEL.has(property) ? property : placeOf(each)} ${verdict.missing}`;
-      return wrong.has(placeOf(each)) || !isNew(cause) ? [] : [warning(notProved(of, verdict.missing), at)];
+      return wrong.has(placeOf(each)) || !isNew(cause)
+        ? []
+        : [warning(notProved(of, `${verdict.missing}${remedy}`), at)];
     }
     const { code, message } = verdict.finding;
     if (!isNew(message)) return [];
-    return [problem({ code, message: `${message}; a case: ${caseText(verdict.at)}` }, verdict.finding.at ?? at)];
+    return [
+      problem({ code, message: `${message}; a case: ${caseText(verdict.at)}${remedy}` }, verdict.finding.at ?? at),
+    ];
   });
 }
+
+const provedWith = (requires: string): string => `; with \`requires: ${requires}\` it is proved`;
 
 /** `M=1 N=17 y=sliced, config 0` */
 function caseText({ sizes, scalars = {}, constexprs = {}, layouts = {}, config }: Case): string {

@@ -13,6 +13,16 @@ import { copied, counting, filled, ramp, scaled } from "../unit/call/kernels.js"
 drawTests("runs from TypeScript", "src/call");
 
 const device = "interpreter";
+
+const adding = (by: number) =>
+  kernel(
+    "adding",
+    { params: { x: tensor(tl.float32, [4]), y: tensor.out(tl.float32, [4]) }, grid: () => [1] },
+    ({ x, y }) => {
+      const i = tl.arange(0, 4);
+      tl.store(y.at(i), tl.load(x.at(i)).add(by));
+    },
+  );
 const python = await requirePython();
 
 describe("run", { timeout: 180_000 }, () => {
@@ -50,6 +60,23 @@ describe("run", { timeout: 180_000 }, () => {
     expect(outputs.p.toArray()).toEqual([7, 7, 7, 0]);
     const ran = await ramp.run({ N: 3, step: 0.5 }, { device, python, DTYPE: tl.float16 });
     expect([ran.outputs.y.dtype, ran.outputs.y.toArray()]).toEqual(["float16", [0, 0.5, 1]]);
+  });
+
+  test("should try again after a module could not be written, and listen for the end only once", async () => {
+    const { TMPDIR } = process.env;
+    const copies = [1, 2].map((by) => adding(by));
+    const x = NDArray.of([1, 2, 3, 4]);
+    try {
+      process.env["TMPDIR"] = "/nonexistent/place";
+      await expect(copies[0]!.run({ x }, { device, python })).rejects.toThrow("set TMPDIR to a writable folder");
+    } finally {
+      if (TMPDIR === undefined) delete process.env["TMPDIR"];
+      else process.env["TMPDIR"] = TMPDIR;
+    }
+    expect((await copies[0]!.run({ x }, { device, python })).outputs.y.toArray()).toEqual([2, 3, 4, 5]);
+    const listeners = process.listenerCount("exit");
+    expect((await copies[1]!.run({ x }, { device, python })).outputs.y.toArray()).toEqual([3, 4, 5, 6]);
+    expect(process.listenerCount("exit")).toBe(listeners);
   });
 
   test("should pass descriptors", async () => {

@@ -83,11 +83,23 @@ function workspaceFor(kernel: CompiledKernel, host: Host | undefined): Promise<W
   let workspace = known.get(host);
   if (!workspace) {
     known.set(host, (workspace = openWorkspace(kernel, host)));
-    // On another machine it goes with the connection.
-    if (!host)
-      void workspace.then(({ module }) =>
-        process.once("exit", () => rmSync(dirname(module), { recursive: true, force: true })),
-      );
+    workspace.then(
+      // On another machine it goes with the connection.
+      ({ module }) => host ?? removedAtExit(dirname(module)),
+      // Whoever calls next tries again.
+      () => known.delete(host),
+    );
   }
   return workspace;
+}
+
+let left: Set<string> | undefined;
+
+/** One listener for all folders: Node warns of more than ten. */
+function removedAtExit(folder: string): void {
+  if (!left) {
+    const folders = (left = new Set<string>());
+    process.once("exit", () => folders.forEach((each) => rmSync(each, { recursive: true, force: true })));
+  }
+  left.add(folder);
 }

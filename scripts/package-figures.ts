@@ -96,7 +96,7 @@ function cpuOf(project: string, ...args: readonly string[]): number {
   return Number(times[3]!.toFixed(2));
 }
 
-function figuresOf(tarball: string, isOfCheckout: boolean): Figures {
+async function figuresOf(tarball: string, isOfCheckout: boolean): Promise<Figures> {
   const project = mkdtempSync(join(tmpdir(), "tilescript-figures-"));
   try {
     writeFileSync(join(project, "package.json"), `{ "type": "module" }`);
@@ -124,7 +124,7 @@ function figuresOf(tarball: string, isOfCheckout: boolean): Figures {
       tarballBytes: statSync(tarball).size,
       unpackedBytes: bytesOf(own),
       files: readdirSync(own, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).length,
-      ...(isOfCheckout && { parts: partsOf(own) }),
+      ...(isOfCheckout && { parts: await partsOf(own) }),
       installedBytes: bytesOf(modules),
       packages: needed(modules, ["tilescript"]).size,
       dependencies: names.map(dependency).sort((a, b) => b.bytes - a.bytes),
@@ -144,14 +144,14 @@ if (process.argv[1] === import.meta.filename) {
   const file = join(root, `bench/results/${RESULT}.json`);
   const known = existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as { before?: Figures; now?: Figures }) : {};
   const { before, now } = known;
-  if (values.before !== undefined) writeReport(RESULT, { before: figuresOf(resolve(values.before), false), now });
+  if (values.before !== undefined) writeReport(RESULT, { before: await figuresOf(resolve(values.before), false), now });
   else {
     const folder = mkdtempSync(join(tmpdir(), "tilescript-tarball-"));
     const packed = execFileSync("npm", ["pack", "--silent", "--pack-destination", folder], {
       cwd: root,
       encoding: "utf8",
     });
-    writeReport(RESULT, { before, now: figuresOf(join(folder, packed.trim().split("\n").at(-1)!), true) });
+    writeReport(RESULT, { before, now: await figuresOf(join(folder, packed.trim().split("\n").at(-1)!), true) });
     rmSync(folder, { recursive: true });
   }
 }

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { bundle } from "./prepack.js";
+import { bundle } from "./bundle.js";
 
 export interface Part {
   readonly what: string;
@@ -31,7 +31,7 @@ const FILES: readonly (readonly [what: string, RegExp])[] = [
 ];
 
 /** The parts of an installed package, the largest first. */
-export function partsOf(installed: string): readonly Part[] {
+export async function partsOf(installed: string): Promise<readonly Part[]> {
   const texts = new Map<string, string[]>(FILES.map(([what]) => [what, []]));
   for (const entry of readdirSync(installed, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);
@@ -45,15 +45,15 @@ export function partsOf(installed: string): readonly Part[] {
   }));
   const scripts = packed.find(({ what }) => what === "scripts")!;
   const others = packed.filter((part) => part !== scripts);
-  return [...others, ...sharedOut(scripts.bytes)].sort((a, b) => b.bytes - a.bytes);
+  return [...others, ...(await sharedOut(scripts.bytes))].sort((a, b) => b.bytes - a.bytes);
 }
 
-function sharedOut(total: number): readonly Part[] {
+async function sharedOut(total: number): Promise<readonly Part[]> {
   const lengths = new Map<string, number>();
-  for (const { inputs } of Object.values(bundle({ write: false }).metafile.outputs))
-    for (const [path, { bytesInOutput }] of Object.entries(inputs)) {
-      const [what] = AREAS.find(([, pattern]) => pattern.test(path.replace(/^.*compiled\//, "")))!;
-      lengths.set(what, (lengths.get(what) ?? 0) + bytesInOutput);
+  for (const module of await bundle())
+    for (const [path, length] of module.lengths) {
+      const [what] = AREAS.find(([, pattern]) => pattern.test(path))!;
+      lengths.set(what, (lengths.get(what) ?? 0) + length);
     }
   const all = [...lengths.values()].reduce((sum, length) => sum + length, 0);
   return [...lengths].map(([what, length]) => ({ what, bytes: Math.round((total * length) / all) }));

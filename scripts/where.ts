@@ -4,37 +4,33 @@
  * what it holds, so another checkout has no such module.
  */
 import { originalPositionFor, TraceMap } from "@jridgewell/trace-mapping";
-import type { Metafile, OutputFile } from "esbuild";
-import { relative, resolve } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { bundle } from "./prepack.js";
+import { bundle, type BundledModule } from "./bundle.js";
 
 const root = resolve(import.meta.dirname, "..");
 
-/** The sources that went into each module, which tell a bundle's modules apart whatever their names. */
-const held = ({ outputs }: Metafile): ReadonlyMap<string, string> =>
-  new Map(Object.entries(outputs).map(([path, { inputs }]) => [path, Object.keys(inputs).join()]));
-
 /** Where each of these positions, `MODULE.js:LINE:COLUMN`, comes from. */
-export function placesOf(positions: readonly string[]): readonly string[] {
-  // Whether there are maps is part of the names, but not of what the modules hold.
-  const published = held(bundle({ write: false }).metafile);
-  const { metafile, outputFiles } = bundle({ write: false, sourcemap: "external", sourcesContent: false });
-  const mapped = new Map([...held(metafile)].map(([path, inputs]) => [inputs, path]));
-  const mapOf = (module: string): OutputFile | undefined => {
-    const inputs = [...published].find(([path]) => path.endsWith(`/${module}`))?.[1];
-    const path = inputs !== undefined && mapped.get(inputs);
-    return outputFiles!.find((file) => relative(root, file.path) === `${path}.map`);
-  };
+export async function placesOf(positions: readonly string[]): Promise<readonly string[]> {
+  const modules = await bundle({ maps: true });
   return positions.map((position) => {
-    const [, module = position, line, column] = /([\w-]+\.js):(\d+):(\d+)/.exec(position) ?? [];
-    const map = mapOf(module);
-    if (map === undefined) return `${module} is no module of this checkout; check out the version of the report`;
-    const at = { line: Number(line), column: Number(column) - 1 };
-    const found = originalPositionFor(new TraceMap(map.text, `file://${map.path}`), at);
+    const [, name = position, line, column] = /([\w-]+\.js):(\d+):(\d+)/.exec(position) ?? [];
+    const module = modules.find(({ file, map }) => map !== undefined && file.endsWith(`/${name}`));
+    if (!module) return `${name} is no module of this checkout; check out the version of the report`;
+    const from = `file://${join(root, "dist", dirname(module.file))}/`;
+    const map = new TraceMap(module.map!, from);
+    const found = originalPositionFor(map, unbroken(module, Number(line), Number(column)));
     const source = found.source === null ? "nothing" : `${relative(root, fileURLToPath(found.source))}:${found.line}`;
-    return `${module}:${line}:${column} is ${source}`;
+    return `${name}:${line}:${column} is ${source}`;
   });
 }
 
-if (process.argv[1] === import.meta.filename) console.log(placesOf(process.argv.slice(2)).join("\n"));
+/** A position, counted from 1, as it was before lines were broken; its column is counted from 0. */
+function unbroken({ code, breaks, unbroken }: BundledModule, line: number, column: number) {
+  const lineStart = code.split("\n", line - 1).join("\n").length + (line > 1 ? 1 : 0);
+  const broken = lineStart + column - 1;
+  const before = unbroken.slice(0, broken - breaks.filter((at, i) => at + i < broken).length);
+  return { line: before.split("\n").length, column: before.length - (before.lastIndexOf("\n") + 1) };
+}
+
+if (process.argv[1] === import.meta.filename) console.log((await placesOf(process.argv.slice(2))).join("\n"));

@@ -1,6 +1,7 @@
 /** The run-time value of a tile, and ops that move its elements. */
 import { kindOf, loopsOf, movable } from "./lane-loops.js";
-import { isBig, type BigData, type NumberData, type NumericDType, type TileData } from "./numeric.js";
+import { round } from "./numeric-float.js";
+import { isBig, isFloat, type BigData, type NumberData, type NumericDType, type TileData } from "./numeric.js";
 import { unset, zeros, allocate, allocateUnset } from "./pool.js";
 
 /** Elements in row-major order, each exactly representable in the dtype. A finished tile never changes. */
@@ -40,11 +41,12 @@ export function bigsOf(x: TileArray): BigData {
   return x.data as BigData;
 }
 
-/** A tile of one value, which must be representable. */
+/** A tile of one value. A float is rounded, by way of float32 to what is narrower, as Triton makes its constants. */
 export function full(shape: readonly number[], value: number | bigint, dtype: NumericDType): TileArray {
   const data = allocateUnset(dtype, sizeOf(shape));
   if (isBig(dtype)) (data as BigData).fill(BigInt(value));
-  else (data as NumberData).fill(Number(value));
+  else if (dtype === "float64" || !isFloat(dtype)) (data as NumberData).fill(Number(value));
+  else (data as NumberData).fill(round(dtype)(Math.fround(Number(value))));
   return tileArray(dtype, shape, data);
 }
 

@@ -86,6 +86,16 @@ add("add", each(["int8", "float16", "bfloat16", "float64"], "T[8]"), (x) => tl.a
 add("gt", each(["int8", "float16", "bfloat16", "float64"], "T[8]"), (x) => x.gt(1));
 for (const op of ["lt", "le", "gt", "ge", "eq", "ne"]) add(op, "int1[8]", (x) => t[op]!(x, 0.5));
 add("maximum", each(["int8", "float16", "bfloat16", "float64"], "T[8]"), (x) => tl.maximum(x, 1));
+// A number that the tile's dtype lacks is rounded to it, before anything is computed.
+for (const op of ["mul", "eq", "lt", "where", "fma"])
+  add(op, each(["float16", "bfloat16"], "T[8]"), (x) =>
+    op === "fma"
+      ? tl.fma(x, x, 0.1)
+      : op === "where"
+        ? tl.where(x.gt(0), x, 0.1)
+        : t[op]!(tl.where(x.gt(0), 0.1, x), 0.1),
+  );
+add("full", each(["float16", "bfloat16", "float8e5"], "T[8]"), (x) => tl.full([8], 0.1, x.dtype).to(tl.float32));
 // A number beside a mask is an integer or a float32.
 add("lt", "int1[8]", (x) => x.lt(3));
 add("gt", "int1[8]", (x) => x.gt(-1));

@@ -213,3 +213,35 @@ describe("the order of programs", () => {
     expect(() => run([0, 1, 2, 3, 4, 4])).toThrow("or each program from 0 to 5 once");
   });
 });
+
+describe("a number beside a tile of a narrow float", () => {
+  const T = tl.dtype("T", [tl.float16, tl.bfloat16]);
+  /** What the first lanes hold as float32. */
+  const lanes = (dtype: "float16" | "bfloat16", body: (x: any, i: any) => any): readonly unknown[] => {
+    const k = kernel(
+      "k",
+      { params: { x: tensor(T, [4]), y: tensor.out(tl.float32, [4]) }, grid: () => [1] },
+      ({ x, y }) => {
+        const i = tl.arange(0, 4);
+        tl.store(y.at(i), body(x, i).to(tl.float32));
+      },
+    );
+    const x = { dtype, shape: [4], data: Float32Array.of(7, 13, 0.5, -1) };
+    return [...evaluate(k, { sizes: {}, dtypes: { T: dtype } }, { x }).outputs["y"]!.data];
+  };
+  const tenth = { float16: 0.0999755859375, bfloat16: 0.10009765625 } as const;
+
+  test.each(["float16", "bfloat16"] as const)("should be rounded to %s, as Triton rounds it", (dtype) => {
+    const held = tenth[dtype];
+    const load = (x: any, i: any, other: number) => tl.load(x.at(i), { mask: i.lt(0), other });
+    expect(lanes(dtype, (x, i) => load(x, i, 0.1))).toEqual([held, held, held, held]);
+    expect(lanes(dtype, () => tl.full([4], 0.1, T))).toEqual([held, held, held, held]);
+    expect(lanes(dtype, (x, i) => load(x, i, held).eq(0.1))).toEqual([1, 1, 1, 1]);
+    expect(lanes(dtype, (x, i) => tl.where(i.lt(2), tl.load(x.at(i)), 0.1)).slice(2)).toEqual([held, held]);
+    const large = dtype === "float16" ? Infinity : 70144;
+    expect(lanes(dtype, (x, i) => load(x, i, 70000))[0]).toBe(large);
+    // 7 · 0.1 rounds to another float16 than 7 times the float16 beside 0.1, and 13 · 0.1 to another bfloat16.
+    const [seven, thirteen] = lanes(dtype, (x, i) => tl.load(x.at(i)).mul(0.1));
+    expect([seven, thirteen]).toEqual(dtype === "float16" ? [0.69970703125, 1.2998046875] : [0.69921875, 1.3046875]);
+  });
+});

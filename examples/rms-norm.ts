@@ -24,8 +24,9 @@ const rmsNormForward = kernel(
   ({ x, weight, y, rstd, eps, N, BLOCK_N }) => {
     const row = tl.inBounds(tl.programId(0));
     const cols = tl.arange(0, BLOCK_N);
-    // Zeros past the end add nothing to the sum of squares.
-    const values = tl.load(x.at(row, cols), { other: 0, evictionPolicy: "evict_first" }).to(tl.float32);
+    // Zeros past the end add nothing to the sum of squares. A row is read once, but an H200 is faster with this hint
+    // than with `evict_first` or none.
+    const values = tl.load(x.at(row, cols), { other: 0, evictionPolicy: "evict_last" }).to(tl.float32);
     // Asked for before the sum, so that it is there when the sum is.
     const w = tl.load(weight.at(cols), { evictionPolicy: "evict_last" });
     const meanSquare = tl.sum(values.mul(values), 0).div(N.to(tl.float32));

@@ -50,13 +50,13 @@ def choose(wanted: str, only: int | None = None) -> Device:
     if wanted == "interpreter":
         # Triton reads this when it decorates its own library, so it has to stand before the first import.
         os.environ["TRITON_INTERPRET"] = "1"
-        from . import assertions, bf16, booleans, floats, indices, libdevice
+        from . import assertions, bf16, booleans, floats, indices, lacking
 
         bf16.install()
         booleans.install()
         floats.install()
         indices.install()
-        libdevice.install()
+        lacking.install()
         assertions.install()
         return Device("interpreter", "cpu")
     os.environ.pop("TRITON_INTERPRET", None)

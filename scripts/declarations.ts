@@ -1,331 +1,202 @@
 /**
- * The declarations that a user's types can name, of all that tsc writes. An exported name of an entry brings what it
- * names, and so on; the rest of a file is left out, and so are its comment and those of private members.
+ * The declarations that a user's types can name, of all that tsc writes, in a file for each entry. An exported name of
+ * an entry brings what it names, and so on; the rest is left out, and so are comments that no editor shows. What the
+ * first entry needs lies in a file of its own, of which that entry and the others take what they export or name.
  */
 import { ts } from "@ts-morph/common";
-import { dirname, relative, resolve } from "node:path";
+import { dirname, join, relative } from "node:path";
+import { type Binding, type Declaration, DeclaredFiles, fileOf, namesOf, type ReadFile } from "./declared-files.js";
+import { type Reference, referencesIn } from "./references.js";
 
-export type ReadFile = (file: string) => string;
+const SHARED = "declarations.d.ts";
 
-/** Where an imported or exported name of a file comes from. */
-interface Source {
-  readonly file: string;
-  /** `*` is the whole module. */
-  readonly name: string;
-}
-
-interface Declarations {
-  readonly statements: readonly ts.Statement[];
-  /** Declarations by their names in the file. */
-  readonly declared: ReadonlyMap<string, readonly ts.Statement[]>;
-  /** Imports and exports from other files, by the name in this file. */
-  readonly imported: ReadonlyMap<string, Source>;
-  /** By the name that the file exports them as, where that is another. */
-  readonly exported: ReadonlyMap<string, string | Source>;
-  /** The files of which everything is exported. */
-  readonly stars: readonly string[];
-}
-
-/** The text of each file that is needed, without what is not. */
+/** The text of each file, by its path. */
 export function declarationsOf(entries: readonly string[], read: ReadFile): ReadonlyMap<string, string> {
-  const needed = new Needed(read);
-  for (const entry of entries) needed.everything(entry);
-  needed.augmentations();
-  return needed.written(entries);
+  const rolled = new RolledUp(entries, read);
+  return rolled.written();
 }
 
-class Needed {
-  readonly #read: ReadFile;
-  readonly #files = new Map<string, Declarations>();
-  readonly #kept = new Map<string, Set<ts.Statement>>();
-  /** The names of each file's imports and exports that are asked for. */
-  readonly #asked = new Map<string, Set<string>>();
-  readonly #whole = new Set<string>();
+/** A declaration that is kept. */
+interface Kept extends Declaration {
+  /** The file that it is written into. */
+  home: string;
+  readonly references: readonly (Reference & { readonly binding: Binding | undefined })[];
+}
+
+class RolledUp {
+  readonly #files: DeclaredFiles;
+  readonly #entries: readonly string[];
+  readonly #shared: string;
+  readonly #kept = new Map<ts.Statement, Kept>();
+  /** Files that are named as a whole, as `import * as names` does. */
+  readonly #modules = new Set<string>();
+  /** Names in what is written, by what they stand for. */
+  readonly #names = new Map<string, string>();
   /** What users can write the name of. */
   readonly #public = new Set<ts.Statement>();
 
-  constructor(read: ReadFile) {
-    this.#read = read;
+  constructor(entries: readonly string[], read: ReadFile) {
+    this.#files = new DeclaredFiles(read);
+    this.#entries = entries;
+    this.#shared = join(dirname(entries[0]!), SHARED);
+    entries.forEach((entry, i) => this.#entry(entry, i === 0 ? this.#shared : entry));
+    this.#nameAll();
   }
 
-  /** All that a file exports. */
-  everything(file: string): void {
-    if (this.#whole.has(file)) return;
-    this.#whole.add(file);
-    const { statements, exported, imported, stars } = this.#file(file);
-    for (const statement of statements)
-      if (isExported(statement) || ts.isExportAssignment(statement)) {
+  #entry(entry: string, home: string): void {
+    const reachable = this.#files.reachable(entry);
+    for (const { binding } of this.#files.exports(entry).values()) {
+      this.#declarations(binding).forEach(({ statement }) => this.#public.add(statement));
+      this.#need(binding, home);
+    }
+    for (const file of reachable) for (const each of this.#files.file(file).additions) this.#keep(each, home);
+  }
+
+  #declarations(binding: Binding): readonly Declaration[] {
+    return binding.kind === "declared" ? this.#files.file(binding.file).declared.get(binding.name)! : [];
+  }
+
+  #need(binding: Binding, home: string): void {
+    this.#declarations(binding).forEach((each) => this.#keep(each, home));
+    if (binding.kind !== "module" || this.#modules.has(binding.file)) return;
+    this.#modules.add(binding.file);
+    for (const exported of this.#files.exports(binding.file).values()) {
+      this.#need(exported.binding, home);
+      // An editor shows no comments of members of a module that it has from elsewhere.
+      for (const { statement } of this.#declarations(exported.binding)) {
         this.#public.add(statement);
-        this.#keep(file, statement);
+        this.#kept.get(statement)!.home = binding.file;
       }
-    for (const name of exported.keys()) {
-      this.#declarationsOf(file, name).forEach((statement) => this.#public.add(statement));
-      this.#ask(file, name);
     }
-    for (const name of imported.keys()) if (exported.has(name)) this.#ask(file, name);
-    stars.forEach((star) => this.everything(star));
   }
 
-  /** What a name that a file exports stands for. */
-  #declarationsOf(file: string, name: string): readonly ts.Statement[] {
-    const { declared, exported, imported, stars } = this.#file(file);
-    const as = exported.get(name) ?? name;
-    const source = typeof as === "string" ? imported.get(as) : as;
-    if (source) return source.name === "*" ? [] : this.#declarationsOf(source.file, source.name);
-    const own = typeof as === "string" ? declared.get(as) : undefined;
-    return own ?? stars.flatMap((star) => this.#declarationsOf(star, name));
-  }
-
-  /** What modules add to others belongs to these, whether or not a type names the module that adds it. */
-  augmentations(): void {
-    for (const file of reachable([...this.#files.keys()], (each) => this.#file(each)))
-      for (const statement of this.#file(file).statements) if (isAugmentation(statement)) this.#keep(file, statement);
-  }
-
-  /** Imports of modules that only add to others are the first entry's. */
-  written(entries: readonly string[]): ReadonlyMap<string, string> {
-    const kept = [...this.#kept.keys(), ...this.#asked.keys(), ...entries, ...this.#whole];
-    const texts = new Map([...new Set(kept)].map((file) => [file, this.#textOf(file)] as const));
-    const found = new Set(entries);
-    // Found while it is gone through, so that what they name is found too.
-    for (const file of found) specifiersOf(texts.get(file) ?? "").forEach((each) => found.add(resolved(file, each)));
-    const [first] = entries as [string];
-    const alone = [...texts.keys()].filter((file) => !found.has(file) && this.#hasAugmentation(file));
-    texts.set(first, alone.map((file) => `import ${specifier(first, file)};\n`).join("") + texts.get(first)!);
-    return texts;
-  }
-
-  #hasAugmentation(file: string): boolean {
-    return this.#file(file).statements.some(isAugmentation);
-  }
-
-  #file(file: string): Declarations {
-    let known = this.#files.get(file);
-    if (!known) this.#files.set(file, (known = parsed(file, this.#read(file))));
-    return known;
-  }
-
-  #keep(file: string, statement: ts.Statement): void {
-    const kept = this.#kept.get(file) ?? new Set();
-    this.#kept.set(file, kept);
-    if (kept.has(statement)) return;
-    kept.add(statement);
-    for (const name of namedIn(statement)) this.#local(file, name);
-    for (const { module, name } of importTypesIn(statement))
-      if (name === "*") this.everything(resolved(file, module));
-      else this.#ask(resolved(file, module), name);
-  }
-
-  /** A name as the file itself uses it. */
-  #local(file: string, name: string): void {
-    const { declared, imported } = this.#file(file);
-    for (const statement of declared.get(name) ?? []) this.#keep(file, statement);
-    const source = imported.get(name);
-    if (source) this.#from(file, name, source);
-  }
-
-  /** A name as others import it from the file; true if the file has it. */
-  #ask(file: string, name: string): boolean {
-    const { declared, exported, stars } = this.#file(file);
-    const as = exported.get(name);
-    if (as === undefined && !declared.get(name)?.some(isExported)) {
-      const from = stars.find((star) => this.#ask(star, name));
-      if (from !== undefined) this.#asking(file).add("*");
-      return from !== undefined;
-    }
-    if (as === undefined || typeof as === "string") this.#local(file, as ?? name);
-    else this.#from(file, name, as);
-    if (as !== undefined) this.#asking(file).add(name);
-    return true;
-  }
-
-  #from(file: string, name: string, source: Source): void {
-    const asked = this.#asking(file);
-    if (asked.has(name)) return;
-    asked.add(name);
-    if (source.name === "*") this.everything(source.file);
-    else this.#ask(source.file, source.name);
-  }
-
-  #asking(file: string): Set<string> {
-    const asked = this.#asked.get(file) ?? new Set();
-    this.#asked.set(file, asked);
-    return asked;
-  }
-
-  #textOf(file: string): string {
-    const kept = this.#kept.get(file);
-    const asked = this.#asked.get(file) ?? new Set();
-    const lines = this.#file(file).statements.flatMap((statement) => {
-      if (ts.isImportDeclaration(statement)) return importText(statement, asked);
-      if (ts.isExportDeclaration(statement))
-        return exportText(
-          statement,
-          asked,
-          this.#whole.has(file),
-          (star) => this.#kept.has(resolved(file, star)) || this.#asked.has(resolved(file, star)),
-        );
-      return kept?.has(statement) ? [documented(statement, this.#public.has(statement))] : [];
+  #keep({ statement, scopes }: Declaration, home: string): void {
+    if (this.#kept.has(statement)) return;
+    const references = referencesIn(statement).map((reference) => {
+      const module = reference.module === undefined ? undefined : fileOf(scopes.at(-1)!, reference.module);
+      const { name } = reference;
+      const binding = module === undefined ? this.#files.inScope(scopes, name) : this.#files.export(module, name);
+      return { ...reference, binding };
     });
-    const isModule = lines.some((line) => /^(?:\/\*\*[^]*\*\/\n)?(?:im|ex)port\b/.test(line));
-    return [...lines, ...(isModule ? [] : ["export {};"]), ""].join("\n");
+    this.#kept.set(statement, { statement, scopes, home, references });
+    for (const { binding } of references) if (binding) this.#need(binding, home);
+  }
+
+  /** Declarations of several files may have one name: that which is exported keeps it. */
+  #nameAll(): void {
+    const taken = new Set<string>();
+    const all = [...this.#kept.values()].flatMap(({ references }) => references);
+    for (const { name, binding } of all) if (!binding || binding.kind === "package") taken.add(name);
+    const give = (binding: Binding | undefined, wanted: string): void => {
+      if (!binding || binding.kind === "package" || this.#names.has(keyOf(binding))) return;
+      let name = wanted;
+      for (let i = 1; taken.has(name); i++) name = `${wanted}$${i}`;
+      taken.add(name);
+      this.#names.set(keyOf(binding), name);
+    };
+    for (const entry of this.#entries)
+      for (const [name, { binding }] of this.#files.exports(entry)) give(binding, name);
+    for (const { name, binding } of all) give(binding, binding?.kind === "declared" ? binding.name : name);
+  }
+
+  written(): ReadonlyMap<string, string> {
+    const files = [this.#shared, ...this.#entries, ...this.#modules];
+    return new Map(files.map((file) => [file, this.#written(file)]));
+  }
+
+  #written(home: string): string {
+    const kept = [...this.#kept.values()].filter((each) => each.home === home);
+    const imports = this.#imports(
+      home,
+      kept.flatMap(({ references }) => references),
+    );
+    const files = [...new Set(kept.map(({ scopes }) => scopes.at(-1)!))];
+    const inOrder = files.flatMap((file) =>
+      kept.filter(({ scopes }) => scopes.at(-1) === file).sort((a, b) => a.statement.pos - b.statement.pos),
+    );
+    const exports = home === this.#shared ? [] : this.#exports(home);
+    return [...imports, ...inOrder.map((each) => this.#textOf(each)), ...exports, ""].join("\n");
+  }
+
+  #imports(home: string, references: Kept["references"]): readonly string[] {
+    const lines = new Set<string>();
+    const named = new Map<string, Set<string>>();
+    for (const { binding } of references) {
+      if (binding?.kind === "package") lines.add(binding.statement.getText());
+      if (!binding || binding.kind === "package") continue;
+      const name = this.#names.get(keyOf(binding))!;
+      if (binding.kind === "module") lines.add(`import * as ${name} from ${specifier(home, binding.file)};`);
+      const from = this.#declarations(binding).map(({ statement }) => this.#kept.get(statement)!.home)[0] ?? home;
+      if (from !== home) named.set(from, (named.get(from) ?? new Set()).add(name));
+    }
+    const lists = [...named].map(
+      ([from, names]) => `import type { ${[...names].join(", ")} } from ${specifier(home, from)};`,
+    );
+    return [...lines, ...lists];
+  }
+
+  /** What a file exports, but for declarations that say so themselves. */
+  #exports(home: string): readonly string[] {
+    const lines: string[] = [];
+    const lists = new Map<string, string[]>();
+    for (const [name, { binding, isType }] of this.#files.exports(home)) {
+      if (binding.kind === "module") lines.push(`export * as ${name} from ${specifier(home, binding.file)};`);
+      if (binding.kind !== "declared") continue;
+      const kept = this.#kept.get(this.#declarations(binding)[0]!.statement)!;
+      if (kept.home === home && this.#isExported(kept)) continue;
+      const written = this.#names.get(keyOf(binding))!;
+      const from = kept.home === home ? "" : ` from ${specifier(home, kept.home)}`;
+      const list = `${isType ? "type " : ""}\n${from}`;
+      lists.set(list, [...(lists.get(list) ?? []), written === name ? name : `${written} as ${name}`]);
+    }
+    for (const [list, names] of lists) lines.push(`export ${list.replace("\n", `{ ${names.join(", ")} }`)};`);
+    // Without a list every declaration is exported.
+    return lists.size > 0 ? lines : [...lines, "export {};"];
+  }
+
+  /** Whether it is exported under the name that it has where it is written. */
+  #isExported({ statement, scopes, home }: Kept): boolean {
+    if (ts.isModuleDeclaration(statement)) return false;
+    const exports = this.#files.exports(home);
+    return namesOf(statement).every((name) => {
+      const own = this.#names.get(keyOf({ kind: "declared", file: scopes[0]!, name }));
+      const binding = own === undefined ? undefined : exports.get(own)?.binding;
+      return binding?.kind === "declared" && binding.file === scopes[0] && binding.name === name;
+    });
+  }
+
+  /** A declaration with the names that those have here that it names. */
+  #textOf(kept: Kept): string {
+    const { statement, references, home } = kept;
+    const start = statement.getStart();
+    const renamed = references.flatMap(({ start: from, end, binding }) => {
+      const to = binding && binding.kind !== "package" ? this.#names.get(keyOf(binding))! : undefined;
+      return to === undefined ? [] : [{ from, end, to }];
+    });
+    const edits = [...renamed, ...privateComments(statement)].sort((a, b) => b.from - a.from);
+    let text = statement.getSourceFile().text.slice(start, statement.end);
+    for (const { from, end, to } of edits) text = text.slice(0, from - start) + to + text.slice(end - start);
+    const bare = text.replace(/^export /, "").replace(/^(?=const |let |function |class |abstract )/, "declare ");
+    const own = this.#public.has(statement) && ts.getJSDocCommentsAndTags(statement).findLast(ts.isJSDoc);
+    const isExported = home === this.#shared ? !ts.isModuleDeclaration(statement) : this.#isExported(kept);
+    return `${own ? `${own.getText()}\n` : ""}${isExported ? "export " : ""}${bare}`;
   }
 }
 
-const isExported = (statement: ts.Statement): boolean =>
-  ts.canHaveModifiers(statement) &&
-  (ts.getModifiers(statement) ?? []).some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword);
+const keyOf = (binding: Exclude<Binding, { kind: "package" }>): string =>
+  `${binding.file}\n${binding.kind === "declared" ? binding.name : "*"}`;
 
-/** `declare module "…"` and `declare global`. */
-const isAugmentation = (statement: ts.Statement): boolean =>
-  ts.isModuleDeclaration(statement) && (ts.isStringLiteral(statement.name) || statement.name.text === "global");
-
-const resolved = (file: string, module: string): string => resolve(dirname(file), module.replace(/\.js$/, ".d.ts"));
-
-function specifier(from: string, to: string): string {
-  return `"./${relative(dirname(from), to)
+const specifier = (from: string, to: string): string => {
+  const path = relative(dirname(from), to)
     .replaceAll("\\", "/")
-    .replace(/\.d\.ts$/, ".js")}"`;
-}
-
-const specifiersOf = (text: string): readonly string[] =>
-  Array.from(text.matchAll(/(?:from|import\(|import)\s*"(\.[^"]+)"/g), ([, module]) => module!);
-
-/** The files that these name, however they do, and they themselves. */
-function reachable(files: readonly string[], of: (file: string) => Declarations): ReadonlySet<string> {
-  const found = new Set(files);
-  for (const file of found)
-    for (const statement of of(file).statements)
-      for (const module of specifiersOf(statement.getText())) found.add(resolved(file, module));
-  return found;
-}
-
-const moduleOf = (statement: ts.ImportDeclaration | ts.ExportDeclaration): string | undefined => {
-  const { moduleSpecifier } = statement;
-  return moduleSpecifier && ts.isStringLiteral(moduleSpecifier) ? moduleSpecifier.text : undefined;
+    .replace(/\.d\.ts$/, ".js");
+  return path.startsWith(".") ? `"${path}"` : `"./${path}"`;
 };
 
-function parsed(file: string, text: string): Declarations {
-  const { statements } = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
-  const declared = new Map<string, ts.Statement[]>();
-  const imported = new Map<string, Source>();
-  const exported = new Map<string, string | Source>();
-  const stars: string[] = [];
-  for (const statement of statements) {
-    for (const name of namesOf(statement)) declared.set(name, [...(declared.get(name) ?? []), statement]);
-    if (ts.isImportDeclaration(statement)) {
-      const module = moduleOf(statement)!;
-      if (!module.startsWith(".")) continue;
-      const from = resolved(file, module);
-      const { name, namedBindings } = statement.importClause ?? {};
-      if (name) imported.set(name.text, { file: from, name: "default" });
-      if (namedBindings && ts.isNamespaceImport(namedBindings))
-        imported.set(namedBindings.name.text, { file: from, name: "*" });
-      else
-        for (const each of namedBindings?.elements ?? [])
-          imported.set(each.name.text, { file: from, name: (each.propertyName ?? each.name).text });
-    }
-    if (!ts.isExportDeclaration(statement)) continue;
-    const module = moduleOf(statement);
-    const from = module?.startsWith(".") ? resolved(file, module) : undefined;
-    const { exportClause } = statement;
-    if (!exportClause && from !== undefined) stars.push(from);
-    else if (exportClause && ts.isNamespaceExport(exportClause) && from !== undefined)
-      exported.set(exportClause.name.text, { file: from, name: "*" });
-    else if (exportClause && ts.isNamedExports(exportClause))
-      for (const { name, propertyName } of exportClause.elements) {
-        const there = (propertyName ?? name).text;
-        exported.set(name.text, from === undefined ? there : { file: from, name: there });
-      }
-  }
-  return { statements: [...statements], declared, imported, exported, stars };
-}
-
-function namesOf(statement: ts.Statement): readonly string[] {
-  if (ts.isVariableStatement(statement))
-    return statement.declarationList.declarations.map(({ name }) => name.getText());
-  const { name } = statement as { readonly name?: ts.Node };
-  return name && ts.isIdentifier(name) && !isAugmentation(statement) ? [name.text] : [];
-}
-
-/** The names that a declaration may refer to; more than these do no harm. */
-function namedIn(statement: ts.Statement): ReadonlySet<string> {
-  const found = new Set<string>();
-  const visit = (node: ts.Node): void => {
-    const { parent } = node;
-    const isMember = (ts.isTypeElement(parent) || ts.isClassElement(parent)) && parent.name === node;
-    if (ts.isIdentifier(node) && !isMember && !(ts.isQualifiedName(parent) && parent.right === node))
-      found.add(node.text);
-    ts.forEachChild(node, visit);
-  };
-  ts.forEachChild(statement, visit);
-  return found;
-}
-
-/** What `import("…").T` names. */
-function importTypesIn(statement: ts.Statement): readonly { readonly module: string; readonly name: string }[] {
-  const found: { module: string; name: string }[] = [];
-  const visit = (node: ts.Node): void => {
-    if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument) && ts.isStringLiteral(node.argument.literal)) {
-      const module = node.argument.literal.text;
-      const first = /^\w+/.exec(node.qualifier?.getText() ?? "")?.[0] ?? "*";
-      if (module.startsWith(".")) found.push({ module, name: first });
-    }
-    ts.forEachChild(node, visit);
-  };
-  visit(statement);
-  return found;
-}
-
-function importText(statement: ts.ImportDeclaration, asked: ReadonlySet<string>): readonly string[] {
-  const module = moduleOf(statement)!;
-  const { importClause } = statement;
-  if (!importClause) return [];
-  const isOther = !module.startsWith(".");
-  const { name, namedBindings } = importClause;
-  if (isOther || (namedBindings && ts.isNamespaceImport(namedBindings)))
-    return isOther || asked.has((namedBindings as ts.NamespaceImport).name.text) ? [statement.getText()] : [];
-  const named = (namedBindings?.elements ?? []).filter((each) => asked.has(each.name.text));
-  const parts = [
-    ...(name && asked.has(name.text) ? [name.text] : []),
-    ...(named.length > 0 ? [`{ ${named.map((each) => each.getText()).join(", ")} }`] : []),
-  ];
-  const type = importClause.isTypeOnly ? "type " : "";
-  return parts.length > 0 ? [`import ${type}${parts.join(", ")} from "${module}";`] : [];
-}
-
-function exportText(
-  statement: ts.ExportDeclaration,
-  asked: ReadonlySet<string>,
-  isWhole: boolean,
-  isKept: (star: string) => boolean,
-): readonly string[] {
-  const module = moduleOf(statement);
-  const { exportClause, isTypeOnly } = statement;
-  if (isWhole) return [statement.getText()];
-  if (!exportClause) return asked.has("*") && isKept(module!) ? [statement.getText()] : [];
-  if (ts.isNamespaceExport(exportClause)) return asked.has(exportClause.name.text) ? [statement.getText()] : [];
-  const named = exportClause.elements.filter(({ name }) => asked.has(name.text));
-  const from = module === undefined ? "" : ` from "${module}"`;
-  const type = isTypeOnly ? "type " : "";
-  return named.length > 0 ? [`export ${type}{ ${named.map((each) => each.getText()).join(", ")} }${from};`] : [];
-}
-
-/**
- * A declaration with its own comment if an editor shows that to users, and without those of private members, which
- * nobody can read from outside.
- */
-function documented(statement: ts.Statement, isPublic: boolean): string {
-  const file = statement.getSourceFile().text;
-  const start = statement.getStart();
-  const own = isPublic && ts.getJSDocCommentsAndTags(statement).findLast(ts.isJSDoc);
-  let text = file.slice(start, statement.end);
-  if (ts.isClassDeclaration(statement))
-    for (const member of [...statement.members].reverse()) {
-      const isPrivate = (ts.getCombinedModifierFlags(member) & ts.ModifierFlags.Private) !== 0;
-      if (!isPrivate) continue;
-      const from = member.getStart(undefined, true);
-      text = text.slice(0, from - start) + text.slice(member.getStart() - start);
-    }
-  return own ? `${own.getText()}\n${text}` : text;
+/** Comments of members that nobody can read from outside. */
+function privateComments(statement: ts.Statement): readonly { from: number; end: number; to: string }[] {
+  if (!ts.isClassDeclaration(statement)) return [];
+  return statement.members
+    .filter((member) => (ts.getCombinedModifierFlags(member) & ts.ModifierFlags.Private) !== 0)
+    .map((member) => ({ from: member.getStart(undefined, true), end: member.getStart(), to: "" }));
 }

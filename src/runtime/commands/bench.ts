@@ -5,7 +5,7 @@ import { aheadText } from "../compile/ahead.js";
 import { bench as measure, defaultIterations, type Benchmark } from "../measure/benchmark.js";
 import { closeDevice, type PythonDevice } from "../devices/devices.js";
 import { checkOutput, writeOutput } from "../system/files.js";
-import { compileAll, warn } from "../invocation/kernels.js";
+import { compileAll, refuseSameNames, warn } from "../invocation/kernels.js";
 import { measuredCases } from "../cases/measured-cases.js";
 import {
   count,
@@ -49,6 +49,7 @@ export const bench: KernelCommand<BenchOptions> = {
     options.verbose,
   ],
   async plan(kernels, given, streams) {
+    if (given.out !== undefined || given.results !== undefined) refuseSameNames(kernels);
     const compiled = await compileAll(kernels);
     warn(compiled, streams);
     const plans = compiled.map((kernel) => measuredCases(kernel, measuring(kernel, given)));

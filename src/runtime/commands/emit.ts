@@ -4,7 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import { type CompiledKernel, SPECIALISE, type Specialise } from "../../contract/compiled.js";
 import type { Diagnostic } from "../../diagnostics/diagnostic.js";
 import { writeOutput } from "../system/files.js";
-import { compileAll, isScript, warn } from "../invocation/kernels.js";
+import { compileAll, isScript, refuseSameNames, warn } from "../invocation/kernels.js";
 import { options, type JsonOptions } from "../invocation/options.js";
 import { exitCodes, UsageError } from "../system/problems.js";
 import type { EmitReport } from "../report/reports.js";
@@ -50,7 +50,8 @@ export const emit: KernelCommand<EmitOptions> = {
   },
   async plan(kernels, { out, emitOp: namespace, tritonOp, launch, specialise, json }, streams) {
     const folder = typeof out === "string" && (await isFolder(out));
-    if (kernels.length > 1 && !folder && !json) {
+    refuseSameNames(kernels);
+    if (kernels.length > 1 && !folder && (typeof out === "string" || !json)) {
       const names = kernels.map(({ name }) => name).join(", ");
       throw new UsageError(`a file holds one kernel; choose it with --kernel ${names}, or name a folder such as out/`);
     }

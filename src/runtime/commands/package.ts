@@ -6,7 +6,7 @@ import { readFile } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import type { CompiledKernel } from "../../contract/compiled.js";
 import { writeOutput } from "../system/files.js";
-import { compileAll, isBuildError, warn } from "../invocation/kernels.js";
+import { compileAll, isBuildError, refuseSameNames, warn } from "../invocation/kernels.js";
 import { options, type JsonOptions } from "../invocation/options.js";
 import { type OperatorForm, packageFiles, type PackagedKernel, registeredBeside } from "../package/package-files.js";
 import { nameProblem } from "../package/package-names.js";
@@ -47,6 +47,7 @@ export const packageKernels: KernelCommand<PackageOptions> = {
     const { out, name } = destination(given);
     const { tritonOp, json, packageVersion: version, license } = given;
     await checkFolder(out);
+    refuseSameNames(kernels);
     const compiled = await compileAll(kernels);
     warn(compiled, streams);
     for (const kernel of compiled) refuseRefuted(kernel.proof());
@@ -101,8 +102,6 @@ function licenseOption(text: string): string {
 
 function checkNames(kernels: readonly CompiledKernel[], name: string): void {
   const names = kernels.map(({ signature }) => signature.name);
-  const twice = names.find((each, i) => names.indexOf(each) !== i);
-  if (twice !== undefined) throw new UsageError(`two kernels are called ${twice}; rename one`);
   if (names.includes("kernels"))
     throw new UsageError(`kernels is the name of a folder of the package ${name}; rename the kernel`);
   for (const { signature } of kernels)

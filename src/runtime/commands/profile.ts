@@ -2,7 +2,7 @@ import { join, posix, resolve } from "node:path";
 import type { Case, CompiledKernel } from "../../contract/compiled.js";
 import { writeOutput } from "../system/files.js";
 import { refuseCluster } from "../invocation/chosen-device.js";
-import { compileAll, warn } from "../invocation/kernels.js";
+import { compileAll, refuseSameNames, warn } from "../invocation/kernels.js";
 import { measuredCases } from "../cases/measured-cases.js";
 import { deviceOf, measuring, options, type JsonOptions, type MeasuringOptions } from "../invocation/options.js";
 import { exitCodes, UsageError } from "../system/problems.js";
@@ -24,6 +24,7 @@ export const profile: KernelCommand<ProfileOptions> = {
   options: [options.device, options.shapes, options.dtype, options.kernel, options.folder, options.json],
   checkOptions: ({ device }) => refuseCluster(device, "profile prints what to run on one machine"),
   async plan(kernels, given, streams) {
+    refuseSameNames(kernels);
     const compiled = await compileAll(kernels);
     warn(compiled, streams);
     const folder = given.out ?? "profile";

@@ -80,6 +80,13 @@ export function choose(kernels: readonly Runnable[], name: string | undefined): 
   return chosen;
 }
 
+/** Refuses kernels whose files or records would be one, since each goes by its kernel's name. */
+export function refuseSameNames(kernels: readonly { readonly name: string }[]): void {
+  const names = kernels.map(({ name }) => name);
+  const twice = names.find((each, i) => names.indexOf(each) !== i);
+  if (twice !== undefined) throw new UsageError(`two kernels are called ${twice}; rename one`);
+}
+
 /** Builds one kernel after another, because they share the index of the author's source. */
 export async function compileAll(kernels: readonly Runnable[]): Promise<CompiledKernel[]> {
   const compiled: CompiledKernel[] = [];

@@ -7,7 +7,15 @@ import { captureLocation } from "../diagnostics/callsite.js";
 import { type Body, type ResultForm, runBody } from "../ir/entries.js";
 import { Handle } from "../ir/handle.js";
 import { repeatResults } from "../ir/repeats.js";
-import { type Argument, type Block, type IfStatement, isValue, type Value, type Variable } from "../ir/nodes.js";
+import {
+  type Argument,
+  type Block,
+  type IfStatement,
+  isValue,
+  type Statement,
+  type Value,
+  type Variable,
+} from "../ir/nodes.js";
 import type { Checked } from "../types/problem.js";
 import { sameElem } from "../types/dtype.js";
 import { showShape } from "../types/shape.js";
@@ -15,24 +23,44 @@ import type { Type } from "../types/types.js";
 import { whyAssign, whyCondition, type WhyWhen } from "../rules/control-rules.js";
 import { toArgument } from "../ops/define.js";
 import { argumentOf, must, onlyTakes } from "./argument.js";
-import { MutHandle } from "./state.js";
-import type { StateLike } from "../types/tile.js";
+import { filling, MutHandle } from "./state.js";
+import type { El, StateLike, TileLike, TruthOf } from "../types/tile.js";
 
 type Arm = () => unknown;
 
 /** What `tl.when` returns: a branch that takes further arms. `otherwise` gives its value. */
 export interface When<R> {
   /** The next condition, tested if none before it holds. */
-  elseWhen<const C>(condition: Checked<C, WhyWhen<C, "elseWhen">>, body: () => NoInfer<R>): When<R>;
+  elseWhen<const C, const S = R>(
+    condition: Checked<C, WhyWhen<C, "elseWhen">>,
+    body: () => Beside<R, S>,
+  ): When<Merged<R, S>>;
   /** The arm that runs if no condition holds. Gives what the arms return. */
-  otherwise(body: Joined<R>): Returned<R>;
+  otherwise<const S = R>(body: Joined<R, S>): Returned<Merged<R, S>>;
   /** What the arm returns, which may be state. Only arms under whose constexpr conditions this one runs may use it. */
   readonly value: Returned<R>;
 }
 /** The last arm: it returns what the others do, which is no state. */
-type Joined<R> = (R extends readonly unknown[] ? R[number] : R) extends StateLike
+type Joined<R, S> = (R extends readonly unknown[] ? R[number] : R) extends StateLike
   ? "when: the arms return state, which has no common variable; make it before the branch, or take one arm's .value"
-  : () => NoInfer<R>;
+  : () => Beside<R, S>;
+/**
+ * What an arm may return after one that returned R: the same, or numbers for it. After numbers S has the dtypes; of lists
+ * with numbers only the build compares the rest.
+ */
+type Beside<R, S> =
+  HasNumber<R> extends false ? OrNumbers<R> : R extends readonly unknown[] ? S : Checked<S, WhyTyped<S>>;
+type Bare = number | boolean;
+type HasNumber<R> = [Extract<R extends readonly unknown[] ? R[number] : R, Bare>] extends [never] ? false : true;
+type WhyTyped<S> = S extends Bare ? "when: a number has no dtype; return tl.full([], x, dtype)" : "";
+type OrNumbers<R> = R extends readonly unknown[] ? { [K in keyof R]: OrNumber<R[K]> } : OrNumber<R>;
+type OrNumber<X> = X extends TileLike ? X | number | TruthOf<X[El]> : X;
+type Merged<R, S> =
+  HasNumber<R> extends false
+    ? R
+    : R extends readonly unknown[]
+      ? { [K in keyof R]: R[K] extends Bare ? (K extends keyof S ? S[K] : R[K]) : R[K] }
+      : S;
 /** An arm's list has the author's own type, as if it were no constant. */
 type Returned<R> = R extends readonly unknown[] ? { -readonly [K in keyof R]: R[K] } : R;
 
@@ -59,7 +87,7 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 /**
  * A branch of the kernel: `tl.when(condition, () => { … }).otherwise(() => { … })`. Both arms are traced; one runs.
  * Triton decides a constexpr condition when it compiles; later arms whose conditions say that this arm runs can then use
- * what it makes. Arms may return tiles of the same types, and the chain gives them.
+ * what it makes. Arms may return tiles of the same types, or numbers beside them, and the chain gives them.
  */
 export const when = ((condition: unknown, body: Arm, ...more: unknown[]): WhenHandle => {
   const at = captureLocation();
@@ -193,7 +221,7 @@ function checkShapes(one: Type, other: Type, condition: Argument, at: Location |
   fail(branchValues.shapes(...shapes, [one.shape[axis]!, other.shape[axis]!]), at);
 }
 
-/** Gives every arm of the chain the results that the innermost arms yield. */
+/** Gives every arm of the chain the results that the arms return. */
 function join(
   recorder: Builder,
   branches: readonly Branch[],
@@ -201,11 +229,13 @@ function join(
   form: ResultForm,
   at: Location | undefined,
 ): unknown {
-  const types = otherwise.yields.map((argument, i) => {
-    const type = typeOfArgument(argument);
-    for (const { returned, statement } of branches) {
+  const arms = [...branches.map(({ returned }) => returned), otherwise.yields];
+  const types = otherwise.yields.map((_, i) => {
+    const type = typeOfArgument((arms.findLast((each) => each[i] && !isNumber(each[i])) ?? otherwise.yields)[i]!);
+    for (const [n, returned] of arms.entries()) {
       const other = returned[i];
-      if (other !== undefined) checkShapes(typeOfArgument(other), type, statement.condition, at);
+      const condition = branches[n]?.statement.condition;
+      if (other !== undefined && condition) checkShapes(typeOfArgument(other), type, condition, at);
       const why =
         other === undefined || returned.length !== otherwise.yields.length
           ? "when: the arms return different numbers of values"
@@ -220,17 +250,38 @@ function join(
     return type;
   });
   let results: readonly Value[] = [];
-  branches.at(-1)!.statement.otherwise = otherwise;
+  branches.at(-1)!.statement.otherwise = typed(recorder, otherwise, otherwise.yields, types, at);
   for (const [i, { statement, returned }] of [...branches.entries()].reverse()) {
     results = types.map((type) => recorder.value(type, at));
     statement.results = results;
-    statement.then = { ...statement.then, yields: returned };
+    statement.then = typed(recorder, statement.then, returned, types, at);
     const parent = branches[i - 1];
     if (parent) parent.statement.otherwise = { statements: [statement], yields: results };
   }
   repeatResults(recorder, results);
   const handles = results.map((value) => new Handle(value));
   return form === "one" ? handles[0] : handles;
+}
+
+const isNumber = (argument: Argument): boolean => typeOfArgument(argument).kind === "constexpr";
+
+/** An arm that gives its values the types of the branch: Triton would take a bare number for another dtype. */
+function typed(
+  recorder: Builder,
+  { statements }: Block,
+  returned: readonly Argument[],
+  types: readonly Type[],
+  at: Location | undefined,
+): Block {
+  const filled: Statement[] = [];
+  const yields = returned.map((argument, i) => {
+    const type = types[i]!;
+    if (type.kind !== "tile" || !isNumber(argument)) return argument;
+    const result = recorder.unnamed(() => recorder.value(type, at));
+    filled.push({ kind: "op", ...filling(recorder, type, argument), options: {}, results: [result], at });
+    return result;
+  });
+  return { statements: [...statements, ...filled], yields };
 }
 
 // ---- leaving ----------------------------------------------------------------------------------------------------------

@@ -5,11 +5,11 @@ import { fail } from "../diagnostics/diagnostic.js";
 import { brokenRule } from "../diagnostics/catalogue/rule-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { Handle, isState, STATE } from "../ir/handle.js";
-import type { Argument, Variable } from "../ir/nodes.js";
+import type { Argument, OpStatement, Variable } from "../ir/nodes.js";
 import { repeatLet, repeatRead, repeatWrite } from "../ir/repeats.js";
 import type { Checked } from "../types/problem.js";
 import { inferMut, type MutOut, whyHeld, type WhyMut } from "../rules/control-rules.js";
-import type { Type } from "../types/types.js";
+import type { TileType, Type } from "../types/types.js";
 import { full } from "../ops/create.js";
 import { opOf, toArgument } from "../ops/define.js";
 import { stateNames } from "./unknown-names.js";
@@ -64,11 +64,16 @@ Object.setPrototypeOf(MutHandle.prototype, stateNames);
 /** Turns a number into a tile of the variable's type: a bare literal would change its dtype in Triton. */
 function strong(recorder: Builder, type: Type, value: Argument): Argument {
   if (type.kind !== "tile" || typeOfArgument(value).kind !== "constexpr") return value;
+  const { op, operands } = filling(recorder, type, value);
+  return recorder.op(op, operands, {}, [type], recorder.location())[0]!;
+}
+
+/** The op that makes a tile of a number. */
+export function filling(recorder: Builder, type: TileType, value: Argument): Pick<OpStatement, "op" | "operands"> {
   const shape = type.shape.map((dim): Argument =>
     typeof dim === "number" ? literal(dim) : recorder.constexprs.get(dim)!,
   );
-  const operands = [shape, value, { kind: "dtype" as const, dtype: type.dtype }];
-  return recorder.op(opOf(full)!, operands, {}, [type], recorder.location())[0]!;
+  return { op: opOf(full)!, operands: [shape, value, { kind: "dtype", dtype: type.dtype }] };
 }
 
 /** State that loops and branches change: `.value` reads it at that point of the program, and writes it. */

@@ -80,7 +80,7 @@ export type NotACondition = (useWhenOrWhere: (value: never) => void) => void;
 export type Scalar<E extends Element> = Tile<E, []>;
 
 /** What JavaScript's truth values may be written to. */
-type TruthOf<E> = E extends "int1" ? boolean : never;
+export type TruthOf<E> = E extends "int1" ? boolean : never;
 
 // ---- state ----------------------------------------------------------------------------------------------------------
 

@@ -50,10 +50,11 @@ def choose(wanted: str, only: int | None = None) -> Device:
     if wanted == "interpreter":
         # Triton reads this when it decorates its own library, so it has to stand before the first import.
         os.environ["TRITON_INTERPRET"] = "1"
-        from . import assertions, bf16, booleans, floats, indices, lacking
+        from . import assertions, bf16, booleans, extremes, floats, indices, lacking
 
         bf16.install()
         booleans.install()
+        extremes.install()
         floats.install()
         indices.install()
         lacking.install()

@@ -48,3 +48,34 @@ test("rows with NaN and with zeros of both signs come out as on Triton's interpr
   const countNaN = (values: Iterable<number>): number => [...values].filter(Number.isNaN).length;
   expect(countNaN(here.outputs.rising.data)).not.toBe(countNaN(x.data));
 });
+
+const chosen = kernel(
+  "chosen",
+  {
+    params: {
+      x: tensor(tl.float32, ["M", 16]),
+      most: tensor.out(tl.int32, ["M"]),
+      least: tensor.out(tl.int32, ["M"]),
+    },
+    grid: ({ M }) => [tl.cdiv(M, 4)],
+  },
+  ({ x, most, least }) => {
+    const i = tl.programId(0).mul(4).add(tl.arange(0, 4));
+    const values = tl.load(x.at(i, tl.arange(0, 16)), { other: -Infinity });
+    // Rows past the end are NaN.
+    const scaled = values.sub(tl.max(values, 1).col);
+    tl.store(most.at(i), tl.argmax(scaled, 1));
+    tl.store(least.at(i), tl.argmin(scaled, 1));
+  },
+);
+
+test("rows of NaN that no one stores do not stop Triton's interpreter", async () => {
+  const x = NDArray.of(
+    Float32Array.from({ length: 5 * columns }, (_, i) => ((i * 37) % 23) - 11),
+    [5, columns],
+  );
+  const here = await chosen.evaluate({ x });
+  const there = await chosen.run({ x }, { device: "interpreter" });
+  for (const name of ["most", "least"] as const)
+    expect({ name, values: there.outputs[name].toArray() }).toEqual({ name, values: here.outputs[name].toArray() });
+});

@@ -126,7 +126,13 @@ test("Python without comments is the same program, line by line", () => {
   }
 });
 
+test("a text of several lines keeps their spaces", () => {
+  const code = `if a:\n    b = """x\n    y\n        z"""\n    if c:\n        d = (e +\n             f)\n`;
+  const made = `if a:\n b = """x\n    y\n        z"""\n if c:\n  d = (e +\n    f)\n`;
+  expect(withoutComments(code)).toBe(made);
+});
+
 test("only a docstring is a string that may go", () => {
   const code = `def f(a):\n    """Doc # of f.\n\n    More."""\n    x = {"k":\n        "v"}  # why\n    return "# no" + '"""'\n`;
-  expect(withoutComments(code)).toBe(`def f(a):\n    ""\n\n\n    x = {"k":\n        "v"}\n    return "# no" + '"""'\n`);
+  expect(withoutComments(code)).toBe(`def f(a):\n ""\n\n\n x = {"k":\n  "v"}\n return "# no" + '"""'\n`);
 });

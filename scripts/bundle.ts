@@ -33,8 +33,8 @@ export interface BundledModule {
   readonly unbroken: string;
   /** From `unbroken` to the sources. */
   readonly map: string | undefined;
-  /** The length of what each source adds, by the source's path in `src`. */
-  readonly lengths: ReadonlyMap<string, number>;
+  /** What each source adds, before it is minified, by the source's path in `src`. */
+  readonly parts: ReadonlyMap<string, string>;
 }
 
 /** Names of modules are hashes of what they hold. */
@@ -81,8 +81,8 @@ function coreOf(browser: string): (id: string, graph: Graph) => string | null {
 function moduleOf({ fileName: file, code, map, modules }: OutputChunk): BundledModule {
   const breaks = breaksOf(code);
   const lines = [0, ...breaks].map((from, i) => code.slice(from, breaks[i]));
-  const lengths = Object.entries(modules).map(
-    ([path, { renderedLength }]) => [path.slice(sources.length + 1).replaceAll("\\", "/"), renderedLength] as const,
+  const parts = Object.entries(modules).map(
+    ([path, part]) => [path.slice(sources.length + 1).replaceAll("\\", "/"), part.code ?? ""] as const,
   );
   return {
     file,
@@ -90,7 +90,7 @@ function moduleOf({ fileName: file, code, map, modules }: OutputChunk): BundledM
     breaks,
     unbroken: code,
     map: map?.toString(),
-    lengths: new Map(lengths),
+    parts: new Map(parts),
   };
 }
 

@@ -2,11 +2,12 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
+import { minifySync } from "rolldown/utils";
 import { bundle } from "./bundle.js";
 
 export interface Part {
   readonly what: string;
-  /** As gzip packs the part by itself; a script's share is that of its length. */
+  /** As gzip packs the part by itself; a script's share is that of its length, minified. */
   readonly bytes: number;
 }
 
@@ -48,10 +49,14 @@ export async function partsOf(installed: string): Promise<readonly Part[]> {
   return [...others, ...(await sharedOut(scripts.bytes))].sort((a, b) => b.bytes - a.bytes);
 }
 
+/** A source alone seems to need nothing of itself, so nothing is left out. */
+const ALONE = { module: true, compress: false, mangle: { toplevel: true } } as const;
+
 async function sharedOut(total: number): Promise<readonly Part[]> {
   const lengths = new Map<string, number>();
   for (const module of await bundle())
-    for (const [path, length] of module.lengths) {
+    for (const [path, part] of module.parts) {
+      const { length } = minifySync(path, part, ALONE).code;
       const [what] = AREAS.find(([, pattern]) => pattern.test(path))!;
       lengths.set(what, (lengths.get(what) ?? 0) + length);
     }

@@ -12,6 +12,7 @@ import {
   type KernelIR,
   type OpStatement,
   type Statement,
+  type TensorParam,
   type Value,
   type Variable,
   type WhileStatement,
@@ -35,9 +36,15 @@ export function workOf(ir: KernelIR, at: Case): Traffic {
 
 const product = (sizes: readonly number[]): number => sizes.reduce((total, size) => total * size, 1);
 
-/** One program: scalars that follow from sizes, constexprs and the program's place are known, loaded ones are not. */
+/**
+ * One program: scalars that follow from sizes, constexprs and the program's place are known, loaded ones are not. What is
+ * declared of a tensor's elements makes some of these likely.
+ */
 class Program {
   readonly #known = new Map<Value | Variable, Constant | undefined>();
+  /** Of what is not known, what it may be: it bounds loops, and decides no branch. */
+  readonly #likely = new Map<Value | Variable, number | undefined>();
+  readonly #views = new Map<Value, { readonly tensor: TensorParam; readonly indices: readonly Argument[] }>();
   readonly #place: readonly number[];
   readonly #longest: number;
   /** Turns of while loops that were followed. */
@@ -71,13 +78,14 @@ class Program {
       case "op":
         return this.#op(statement);
       case "let":
-        this.#known.set(statement.variable, this.#constant(statement.initial));
+        this.#take(statement.variable, statement.initial);
         return ONE;
       case "write":
-        this.#known.set(statement.variable, this.#constant(statement.value));
+        this.#take(statement.variable, statement.value);
         return ONE;
       case "read":
         this.#known.set(statement.result, this.#known.get(statement.variable));
+        this.#likely.set(statement.result, this.#likely.get(statement.variable));
         return NOTHING;
       case "for":
         return this.#for(statement);
@@ -115,24 +123,37 @@ class Program {
 
   /** State that these blocks assign has a value that is no longer known. */
   #forget(...blocks: readonly Block[]): void {
-    for (const variable of blocks.flatMap(assignedIn)) this.#known.set(variable, undefined);
+    for (const variable of blocks.flatMap(assignedIn)) {
+      this.#known.set(variable, undefined);
+      this.#likely.set(variable, undefined);
+    }
+  }
+
+  #take(variable: Variable, value: Argument): void {
+    this.#known.set(variable, this.#constant(value));
+    this.#likely.set(variable, this.#guess(value));
   }
 
   /** The iteration in the middle stands for all of them, also where the bounds of an inner loop depend on the index. */
   #for({ index, start, end, step, unrolled, body }: ForStatement): Traffic {
-    const [from, to, by] = [start, end, step].map((bound) => this.#number(bound));
+    const isKnown = [start, end].every((bound) => this.#number(bound) !== undefined);
+    const [from, to] = [start, end].map((bound) => this.#number(bound) ?? this.#guess(bound));
+    const by = this.#number(step);
     const stride = Math.abs(by ?? 1) || 1;
-    const isKnown = from !== undefined && to !== undefined;
-    const trips = isKnown ? Math.max(0, Math.ceil(Math.abs(to - from) / stride)) : Math.ceil(this.#longest / stride);
-    if (trips === 0 || (isKnown && (to - from) * (by ?? 1) < 0)) return ONE;
-    const middle = isKnown ? from + (by ?? 1) * Math.floor((trips - 1) / 2) : undefined;
-    this.#known.set(index, middle);
+    const isLikely = from !== undefined && to !== undefined;
+    const turns = isLikely ? Math.ceil(Math.abs(to - from) / stride) : Infinity;
+    const trips = isKnown ? turns : Math.min(turns, Math.ceil(this.#longest / stride));
+    const isEmpty = trips === 0 || (isLikely && (to - from) * (by ?? 1) < 0);
+    if (isEmpty) return isKnown ? ONE : { ...ONE, guessed: true };
+    const middle = isLikely ? from + (by ?? 1) * Math.floor((trips - 1) / 2) : undefined;
+    this.#known.set(index, isKnown ? middle : undefined);
+    this.#likely.set(index, middle);
     const once = (): Traffic => {
       const all = times(bothWorks(ONE, this.#block(body)), trips);
       if (trips > 1) this.#forget(body);
       return isKnown ? all : { ...all, guessed: true };
     };
-    if (!unrolled || middle === undefined || index.type.kind !== "constexpr") return once();
+    if (!unrolled || !isKnown || middle === undefined || index.type.kind !== "constexpr") return once();
     return this.bindings.within(index.type.text, middle, once);
   }
 
@@ -146,7 +167,14 @@ class Program {
       results.forEach((result, i) => this.#known.set(result, yields[i] && this.#constant(yields[i])));
       return bothWorks(inside, { ...ONE, lanes: this.#lanes(statement) });
     }
-    if (results[0]) this.#known.set(results[0], this.#computed(statement));
+    const [first] = operands;
+    const tensor = results[0]?.type.kind === "view" && isValue(first) ? this.#tensor(first) : undefined;
+    if (tensor) this.#views.set(results[0]!, { tensor, indices: operands[1] as readonly Argument[] });
+    if (results[0]) {
+      const known = this.#computed(statement, (each) => this.#constant(each));
+      this.#known.set(results[0], known);
+      this.#likely.set(results[0], known === undefined ? this.#expected(statement) : undefined);
+    }
     const ops = op.spelling.form === "call" || op.evaluate ? 1 : 0;
     return { ...NOTHING, ops, lanes: this.#lanes(statement), ...this.#moved(statement), ...this.#products(statement) };
   }
@@ -168,13 +196,42 @@ class Program {
     return { products: sums * ((first && this.#shape(first).at(-1)) ?? 1), sums };
   }
 
-  #computed({ op, operands }: OpStatement): Constant | undefined {
+  #computed({ op, operands }: OpStatement, ask: (argument: Argument) => Constant | undefined): Constant | undefined {
     const axis = operands[0] && this.#number(operands[0]);
     if (op.facts.asks === "program") return this.#place[axis ?? 0] ?? 0;
     if (op.facts.asks === "grid") return this.grid[axis ?? 0] ?? 1;
-    const given = operands.flatMap((operand) => (operand === undefined ? [] : [this.#constant(operand)]));
+    const given = operands.flatMap((operand) => (operand === undefined ? [] : [ask(operand)]));
     if (!op.fold) return op.facts.passes ? given[0] : undefined;
     return given.every((value) => value !== undefined) ? op.fold(...given) : undefined;
+  }
+
+  /** What an op gives where its operands are as expected; of a load, what the tensor's declaration says. */
+  #expected(statement: OpStatement): number | undefined {
+    const [first] = statement.operands;
+    const view = statement.op.effect === "read" && isValue(first) ? this.#views.get(first) : undefined;
+    if (view) return this.#element(view.tensor, view.indices);
+    const value = this.#computed(statement, (each) => this.#constant(each) ?? this.#guess(each));
+    return value === undefined || typeof value === "string" ? undefined : Number(value);
+  }
+
+  /** Rows of a partition are expected to be equally long, and other integers as large as they may be. */
+  #element({ partition, range, dims }: TensorParam, indices: readonly Argument[]): number | undefined {
+    if (partition) {
+      const [place, count] = [indices, dims].map((each) => this.#number(each.at(-1)!));
+      const total = this.#number(partition.total);
+      if (place === undefined || count === undefined || total === undefined) return undefined;
+      const [before, rows] = partition.holds === "offsets" ? [place, count - 1] : [place + 1, count];
+      return Math.round((total * before) / Math.max(1, rows));
+    }
+    return range && Math.max(0, Number(this.bindings.host(range)[1]) - 1);
+  }
+
+  #tensor(value: Value): TensorParam | undefined {
+    return this.ir.params.find((param): param is TensorParam => param.kind === "tensor" && param.value === value);
+  }
+
+  #guess(argument: Argument): number | undefined {
+    return isValue(argument) ? this.#likely.get(argument) : undefined;
   }
 
   /** Lanes of the largest tile that takes part; a product of matrices has its third dimension too. */

@@ -79,3 +79,34 @@ test("a for loop with loaded bounds is guessed, one over a size is not", () => {
   expect(work(until(({ N }) => N)).guessed).toBeUndefined();
   expect(work(until(({ x }) => tl.load(x.at(0)))).guessed).toBe(true);
 });
+
+test("a loop over a row of a partition takes as many turns as the mean row has blocks", () => {
+  const rows = (params: object, TOTAL: number) => {
+    const built = kernel(
+      "rows",
+      {
+        params: { x: tensor(tl.float32, ["TOTAL"]), y: tensor.inout(tl.float32, ["R"]), ...params },
+        dims: { EDGES: ({ R }: any) => R.add(1) },
+        grid: ({ R }: any) => [R],
+      } as any,
+      (({ x, y, starts }: any) => {
+        const row = tl.inBounds(tl.programId(0));
+        const [start, end] = [row, tl.inBounds(row.add(1))].map((at) => tl.load(starts.at(at)) as any);
+        for (const block of tl.range(0, tl.cdiv(end.sub(start), 32))) {
+          const i = start.add((block as any).mul(32)).add(tl.arange(0, 32));
+          tl.store(y.at(row), tl.load(y.at(row)).add(tl.sum(tl.load(x.at(i)), 0)) as any);
+        }
+      }) as any,
+    );
+    return compile(built).work({ sizes: { TOTAL, R: 10 }, dtypes: {}, config: 0, seed: 0 });
+  };
+  const declared = (TOTAL: number) =>
+    rows({ starts: tensor(tl.int32, ["EDGES"], { partition: "TOTAL" } as any) }, TOTAL);
+  const undeclared = rows({ starts: tensor(tl.int32, ["EDGES"]) }, 6400);
+  expect([declared(6400).guessed, undeclared.guessed]).toEqual([true, true]);
+  // 20 turns and 10 in each of 10 programs; 6,400 where nothing is declared.
+  expect(declared(6400).lanes / declared(3200).lanes).toBeCloseTo(2, 0);
+  expect(undeclared.lanes).toBeGreaterThan(200 * declared(6400).lanes);
+  const bounded = rows({ starts: tensor(tl.int32, ["EDGES"], { range: [0, 2 ** 31] } as any) }, 6400);
+  expect(bounded.lanes).toBeLessThanOrEqual(undeclared.lanes);
+});

@@ -1,6 +1,7 @@
 /** Attention's warp-specialised form, with the statements of the lowered program that each part needs. */
 import {
   type Argument,
+  type Block,
   type ForStatement,
   isValue,
   type KernelIR,
@@ -23,6 +24,7 @@ import { longestLast } from "./longest-rows.js";
 import { checkRows } from "./rows.js";
 import { type Scaled, scaledScores } from "./scaled-scores.js";
 import { storedValue } from "./tensor-blocks.js";
+import { maySeveralTiles } from "./tiles.js";
 import { unsuited } from "./unsuited.js";
 
 export interface SpecialisedAttention {
@@ -47,6 +49,8 @@ export interface SpecialisedAttention {
   readonly sides: ReadonlyMap<Value, Side>;
   /** Scores times a number above 0. */
   readonly scaled: ReadonlyMap<Value, Scaled>;
+  /** The grid, where one program may compute several of its tiles. */
+  readonly grid: Block | undefined;
   /** The axis of the grid whose last programs have most keys, if one has. */
   readonly longestLast: number | undefined;
 }
@@ -98,6 +102,7 @@ export function specialisedAttention(ir: KernelIR, lowered: KernelIR): Specialis
     masks,
     sides: columnSides(consumed, dims),
     scaled: scaledScores(form, made),
+    grid: maySeveralTiles(ir) ? lowered.grid.block : undefined,
     longestLast: longestLast(form, [...masks.values()], body),
   };
 }

@@ -1,6 +1,5 @@
 /** A product's warp-specialised form, with the statements of the lowered program that each part needs. */
 import type { Argument, Block, KernelIR, OpStatement, ReadStatement, Statement } from "../ir/nodes.js";
-import { argumentsOf, valuesIn, walk } from "../ir/walk.js";
 import { type GemmForm, gemmForm } from "./gemm-form.js";
 import { checkLanguage } from "./gluon-language.js";
 import { checkDTypes, checkLaunch, loopOf } from "./suited-launch.js";
@@ -8,6 +7,7 @@ import { neededBy } from "./needed.js";
 import { type RingConfig, ringConfigs } from "./ring-configs.js";
 import { checkRows } from "./rows.js";
 import { storedValue } from "./tensor-blocks.js";
+import { checkTiles } from "./tiles.js";
 import { unsuited } from "./unsuited.js";
 
 export interface SpecialisedGemm extends Statements {
@@ -29,7 +29,7 @@ interface Statements {
 /** @throws Unsuited */
 export function specialisedGemm(ir: KernelIR, lowered: KernelIR): SpecialisedGemm {
   const form = gemmForm(ir);
-  checkTiles(ir, form);
+  if (!form.tiles) checkTiles(ir);
   checkLaunch(ir, [form.turns]);
   const configs = ringConfigs(ir, form);
   const tiles = form.tiles && loopOf(lowered, form.tiles);
@@ -53,20 +53,6 @@ export function specialisedGemm(ir: KernelIR, lowered: KernelIR): SpecialisedGem
 
 const opsOf = (statements: readonly Statement[]): readonly OpStatement[] =>
   statements.filter((statement) => statement.kind === "op");
-
-/** What a launch has to be like for each part to run every tile. */
-function checkTiles(ir: KernelIR, { tiles }: GemmForm): void {
-  const known = ir.params.flatMap(({ kind, value }) => (kind === "device" ? [value] : []));
-  const asked = ir.grid.block.statements.flatMap(argumentsOf).concat(ir.grid.block.yields).flatMap(valuesIn);
-  if (tiles) return;
-  if (asked.some((value) => known.includes(value)))
-    unsuited("its grid depends on the GPU, and its body has no loop over tiles", ir.at);
-  walk(ir.body, (statement) => {
-    if (statement.kind === "op" && statement.op.facts.asks === "grid")
-      unsuited("it asks for the number of programs, which is another where each computes several tiles", statement.at);
-  });
-  for (const statement of ir.grid.block.statements) if (statement.kind === "op") checkLanguage(statement);
-}
 
 /** The statements that say where the blocks lie that are multiplied, and how often the loops turn. */
 export function produced({ form, first, tile, turn }: Statements): readonly (OpStatement | ReadStatement)[] {

@@ -12,6 +12,8 @@ import {
   type Statement,
   type Value,
 } from "../../ir/nodes.js";
+import { walk } from "../../ir/walk.js";
+import { isProgram } from "../../specialise/longest-rows.js";
 import { storedValue } from "../../specialise/tensor-blocks.js";
 import { gemmPipeline, type Step } from "../../specialise/pipeline.js";
 import { consumed, produced, type SpecialisedGemm } from "../../specialise/specialised-gemm.js";
@@ -21,7 +23,7 @@ import * as py from "../python/py-build.js";
 import { LOAD_BLOCK, WRITE_PIECES } from "./gluon-helpers.js";
 import type { PartNames } from "./part-names.js";
 import { type Build, INTEGER } from "./part-writer.js";
-import { PipelinePart } from "./pipeline-part.js";
+import { TilePart } from "./tile-part.js";
 
 /** A part's program, and the expressions of the ops that are its own. */
 export interface Part {
@@ -37,7 +39,7 @@ export function consumerPart(ir: KernelIR, specialised: SpecialisedGemm, names: 
   return new PartBuilder(ir, specialised, names).build(gemmPipeline.consumer);
 }
 
-class PartBuilder extends PipelinePart {
+class PartBuilder extends TilePart {
   /** The author's statements that the part computes. */
   #needed: ReadonlySet<Statement> = new Set();
 
@@ -110,54 +112,22 @@ class PartBuilder extends PipelinePart {
   #tiles(body: readonly Step[]): void {
     const { form, tile } = this.specialised;
     const inner = (): void => {
-      this.#appendNeeded(tile.filter((statement) => !this.#isProgram(statement)));
+      this.#appendNeeded(tile);
       if (isConsumer(body)) this.#start(form.accumulator);
       this.#steps(body);
     };
     if (form.tiles) return this.append({ ...form.tiles, options: {}, body: this.block(inner) });
-    this.append(...this.ir.grid.block.statements);
-    const { yields } = this.ir.grid.block;
-    const end = this.value(
-      INTEGER,
-      (...sizes) => sizes.reduce((product, size) => py.binary(product, "*", size)),
-      ...yields,
-    );
-    const start = this.value(INTEGER, () => py.call("tl.program_id", py.number("0")));
-    const step = this.value(INTEGER, () => py.call("tl.num_programs", py.number("0")));
-    const programs = this.specialised.tile.filter((statement) => this.#isProgram(statement));
-    const [only] = programs;
-    // The author's name of the program's number is that of the tile.
-    const index = yields.length === 1 && programs.length === 1 ? only!.results[0]! : this.fresh(INTEGER);
-    const block = this.block(() => {
-      for (const program of programs) if (program.results[0] !== index) this.#program(program, index);
-      inner();
+    this.eachTile(this.ir.grid.block, this.#onlyProgram(), inner);
+  }
+
+  /** The one statement that asks for the program's number, if only one does. */
+  #onlyProgram(): OpStatement | undefined {
+    const asked: OpStatement[] = [];
+    walk(this.ir.body, (statement) => {
+      if (isProgram(statement)) asked.push(statement);
     });
-    this.append({ kind: "for", index, start, end, step, options: {}, unrolled: false, body: block, at: only?.at });
-  }
-
-  #isProgram({ op }: OpStatement): boolean {
-    return !this.specialised.form.tiles && op.facts.asks === "program";
-  }
-
-  /** A program's number on an axis of the grid, the first of which counts fastest. */
-  #program(statement: OpStatement, index: Value): void {
-    const { yields } = this.ir.grid.block;
-    const [given] = statement.operands;
-    const axis = given && "value" in given ? Number(given.value) : 0;
-    const build = (tile: Expression, ...sizes: readonly Expression[]): Expression => {
-      const before = sizes.slice(0, axis);
-      const inner =
-        before.length === 0
-          ? tile
-          : py.binary(
-              tile,
-              "//",
-              before.reduce((x, y) => py.binary(x, "*", y)),
-            );
-      return axis === yields.length - 1 ? inner : py.binary(inner, "%", sizes[axis] ?? py.number("1"));
-    };
-    const op = this.op("pure", build as Build, yields.length + 1);
-    this.append({ ...statement, op, operands: [index, ...yields], options: {} });
+    const [only] = asked;
+    return asked.length === 1 && this.specialised.tile.includes(only!) ? only : undefined;
   }
 
   #turn(body: readonly Step[]): void {
@@ -295,7 +265,10 @@ class PartBuilder extends PipelinePart {
 
   #appendNeeded(statements: readonly (OpStatement | ReadStatement)[]): void {
     for (const statement of statements)
-      if (this.#needed.has(statement)) this.append(statement.kind === "op" ? this.inRows(statement) : statement);
+      if (!this.#needed.has(statement)) continue;
+      else if (statement.kind === "read") this.append(statement);
+      else if (statement.op.facts.asks === "program") this.appendProgram(statement);
+      else this.append(this.inRows(statement));
   }
 }
 

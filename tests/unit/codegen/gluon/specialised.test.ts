@@ -88,6 +88,17 @@ test("should give its own constexprs other names than the author's", async () =>
   expect(functionIn(python, "_named_load")).toContain("slot = turn % STAGES_1");
 });
 
+test("should compute with the tile where the author asks for the program, in loops too", async () => {
+  const { python } = (await build(products.asksLate)).emit({ specialise: "always" });
+  for (const part of ["_asks_late_load", "_asks_late_multiply"]) {
+    const text = functionIn(python, part);
+    expect(text.match(/gl\.program_id\(/g)).toHaveLength(1);
+    expect(text).toMatch(/range\(\s*gl\.program_id\(0\)/);
+    expect(text).toMatch(/% index\b/);
+    expect(text).toMatch(/\/\/ index\b/);
+  }
+});
+
 test("should refuse a kernel without the form, where it must have it, at the line that leaves it", async () => {
   const built = await build(attentions.mixing);
   expect(() => built.emit({ specialise: "always" })).toThrow(

@@ -88,12 +88,16 @@ def compare_once(module: Any, about: dict[str, Any], place: int, seed: int, foun
         return took[-1]
 
     module._is_specialised = note
+    multiprocessors = getattr(module, "_gpu_property", None)
+    # With few multiprocessors, a program computes several tiles.
+    if seed % 4 < 3:
+        module._gpu_property = lambda *_: 1 + seed % 4
     module.kernel_fn(*inputs, **dict(zip(outputs, given)))
     first = [each.clone() for each in given]
     for each in given:
         each.fill_(float("nan"))
     module.kernel_fn(*inputs, **dict(zip(outputs, given)))
-    module._is_specialised = is_specialised
+    module._is_specialised, module._gpu_property = is_specialised, multiprocessors
     wrong = [] if took == [True, True] else ["the plain kernel was launched"]
     for again, once, other in zip(given, first, plain):
         off = (once.float() - other.float()).abs()

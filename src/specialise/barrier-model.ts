@@ -2,32 +2,8 @@
  * Explores every order in which the parts of a pipeline may run. It knows what an mbarrier is: a phase that ends when the
  * expected arrivals and bytes are in, of which only the parity can be waited for.
  */
-import { type BarrierName, KEYS, type Pipeline, type Step, VALUES } from "./pipeline.js";
-
-/** One launch of one program: its constants, and how many turns each of its tiles has. */
-export interface Scenario {
-  readonly stages: number;
-  readonly consumers: number;
-  /** Pieces of a tile, and the buffers that they share. */
-  readonly pieces: number;
-  readonly depth: number;
-  readonly turns: readonly number[];
-}
-
-/** A step with its loops, slots and parities written out. */
-type Action =
-  | { readonly kind: "wait"; readonly barrier: string; readonly parity: number }
-  | { readonly kind: "expect"; readonly barrier: string; readonly copies: number }
-  | { readonly kind: "copy"; readonly barrier: string; readonly buffer: string; readonly turn: number }
-  | { readonly kind: "multiply"; readonly buffers: readonly string[]; readonly turn: number }
-  | { readonly kind: "take"; readonly buffer: string; readonly turn: number }
-  | { readonly kind: "settle"; readonly running: number }
-  | { readonly kind: "compute"; readonly operand: number }
-  | { readonly kind: "release"; readonly barrier: string }
-  | { readonly kind: "drain"; readonly running: number }
-  | { readonly kind: "stage"; readonly slot: number }
-  | { readonly kind: "fence" }
-  | { readonly kind: "send"; readonly slot: number };
+import { type Action, actionsOf, type Read, type Scenario } from "./barrier-actions.js";
+import type { BarrierName, Pipeline } from "./pipeline.js";
 
 interface Barrier {
   /** How many phases are over. */
@@ -44,8 +20,8 @@ interface State {
   readonly copies: readonly { readonly barrier: string; readonly buffer: string; readonly turn: number }[];
   /** The turn whose block each buffer holds. */
   readonly held: Readonly<Record<string, number>>;
-  /** The products of each part that may still read, by turn. */
-  readonly running: readonly (readonly { readonly turn: number; readonly buffers: readonly string[] }[])[];
+  /** What the products of each part may still read, oldest first. */
+  readonly running: readonly (readonly (readonly Read[])[])[];
   /** Buffers of the tile that writes may still read, oldest first; those put there but not shown; those shown. */
   readonly sends: readonly (readonly number[])[];
   readonly staged: readonly (readonly number[])[];
@@ -101,18 +77,17 @@ class Explorer {
 
   #first(): State {
     const barriers: Record<string, Barrier> = {};
-    const { barriers: kinds, blank } = this.pipeline;
+    const { barriers: kinds } = this.pipeline;
     const { stages, consumers } = this.scenario;
     for (const [name, { per }] of Object.entries(kinds))
       for (let i = 0; i < (per === "slot" ? stages : consumers); i++)
         barriers[`${name} ${i}`] = { phase: 0, missing: this.#arrivals(name), copies: 0 };
-    if (blank) barriers[`${blank.barrier} 0`] = { ...barriers[`${blank.barrier} 0`]!, phase: 1 };
     const none = this.#parts.map(() => []);
     return {
       places: this.#parts.map(() => 0),
       barriers,
       copies: [],
-      held: blank ? { [slotBuffer(blank.operand, 0)]: 0 } : {},
+      held: {},
       running: none,
       sends: none,
       staged: none,
@@ -159,7 +134,7 @@ class Explorer {
       case "multiply":
         return this.#multiply(state, part, action);
       case "take":
-        return this.#isHeld(state, part, [action.buffer], action.turn) ? state : undefined;
+        return this.#isHeld(state, part, action.reads) ? state : undefined;
       case "settle":
         return { ...state, running: state.running.with(part, state.running[part]!.slice(-action.running || Infinity)) };
       case "compute":
@@ -196,42 +171,38 @@ class Explorer {
   #copy(state: State, { barrier, buffer, turn }: Extract<Action, { kind: "copy" }>): State | undefined {
     if (state.copies.some((copy) => copy.buffer === buffer))
       return this.#fails(`turn ${turn} overwrites ${buffer} while a copy fills it`);
-    const isRead = state.running.flat().some(({ buffers }) => buffers.includes(buffer));
+    const isRead = state.running.flat(2).some((read) => read.buffer === buffer);
     if (isRead) return this.#fails(`turn ${turn} overwrites ${buffer} while a product reads it`);
     const before = state.held[buffer];
     const unread =
-      before === undefined
-        ? -1
-        : state.places.findIndex((place, part) => part > 0 && !this.#hasRead(part, place, buffer, before));
+      before === undefined ? -1 : state.places.findIndex((place, part) => this.#willRead(part, place, buffer, before));
     if (unread >= 0) return this.#fails(`turn ${turn} overwrites ${buffer} before ${partName(unread)} reads it`);
     // While bytes arrive, the buffer holds nothing.
     return { ...state, copies: [...state.copies, { barrier, buffer, turn }], held: { ...state.held, [buffer]: -1 } };
   }
 
-  #hasRead(part: number, place: number, buffer: string, turn: number): boolean {
+  #willRead(part: number, place: number, buffer: string, turn: number): boolean {
     return this.#parts
-      [part]!.slice(0, place)
-      .some((action) => action.kind === "multiply" && action.turn === turn && action.buffers.includes(buffer));
+      [part]!.slice(place)
+      .some((action) => "reads" in action && action.reads.some((read) => read.buffer === buffer && read.turn === turn));
   }
 
-  #isHeld(state: State, part: number, buffers: readonly string[], turn: number): boolean {
-    const wrong = buffers.find((buffer) => state.held[buffer] !== turn);
+  #isHeld(state: State, part: number, reads: readonly Read[]): boolean {
+    const wrong = reads.find(({ buffer, turn }) => state.held[buffer] !== turn);
     if (wrong === undefined) return true;
-    const holds = state.held[wrong] ?? "none";
-    this.#fails(`${partName(part)} reads ${wrong} for turn ${turn}, which holds turn ${holds}`);
+    const holds = state.held[wrong.buffer] ?? "none";
+    this.#fails(`${partName(part)} reads ${wrong.buffer} for turn ${wrong.turn}, which holds turn ${holds}`);
     return false;
   }
 
-  #multiply(state: State, part: number, { buffers, turn }: Extract<Action, { kind: "multiply" }>): State | undefined {
-    if (!this.#isHeld(state, part, buffers, turn)) return undefined;
-    return { ...state, running: state.running.with(part, [...state.running[part]!, { turn, buffers }]) };
+  #multiply(state: State, part: number, { reads }: Extract<Action, { kind: "multiply" }>): State | undefined {
+    if (!this.#isHeld(state, part, reads)) return undefined;
+    return { ...state, running: state.running.with(part, [...state.running[part]!, reads]) };
   }
 
   /** The author's statements take what a product made, which must be there. */
   #compute(state: State, part: number, operand: number): State | undefined {
-    const runs = state.running[part]!.some(({ buffers }) =>
-      buffers.some((buffer) => buffer.startsWith(`block ${operand} `)),
-    );
+    const runs = state.running[part]!.flat().some(({ buffer }) => buffer.startsWith(`block ${operand} `));
     return runs ? this.#fails(`${partName(part)} takes a product of block ${operand} while it runs`) : state;
   }
 
@@ -252,63 +223,3 @@ class Explorer {
 }
 
 const partName = (part: number): string => (part === 0 ? "the producer" : `consumer ${part - 1}`);
-
-const slotBuffer = (operand: number, slot: number): string => `block ${operand} of slot ${slot}`;
-
-/** The steps of a consumer or of the producer, with its loops unrolled. */
-function actionsOf(pipeline: Pipeline, scenario: Scenario, consumer: number | undefined): readonly Action[] {
-  const { stages, consumers, pieces, depth, turns } = scenario;
-  const actions: Action[] = [];
-  let [count, piece] = [0, 0];
-  const slotOf = (turn: number) => ((turn % stages) + stages) % stages;
-  const isOwn = (barrier: BarrierName) => pipeline.barriers[barrier]?.per === "consumer";
-  // The producer serves each consumer's own barrier.
-  const owners = consumer === undefined ? Array.from({ length: consumers }, (_, i) => i) : [consumer];
-  const placesOf = (barrier: BarrierName) => (isOwn(barrier) ? owners : [slotOf(count)]);
-  const bufferAt = (operand: number, barrier: BarrierName, place: number) =>
-    isOwn(barrier) ? `block ${operand} of consumer ${place}` : slotBuffer(operand, place);
-  const copiesIn = (body: readonly Step[], barrier: BarrierName) =>
-    body.filter((step) => step.kind === "copy" && step.barrier === barrier).length;
-  const run = (body: readonly Step[], tile: number, turn: number): void => {
-    for (const step of body) one(step, body, tile, turn);
-  };
-  const one = (step: Step, body: readonly Step[], tile: number, turn: number): void => {
-    const slot = slotOf(count);
-    if (step.kind === "tiles") turns.forEach((_, i) => run(step.body, i, 0));
-    else if (step.kind === "turns") for (let i = 0; i < turns[tile]!; i++) run(step.body, tile, i);
-    else if (step.kind === "epilogue") for (let i = 0; i < pieces; i++, piece++) run(step.piece, tile, i);
-    else if (step.kind === "advance") count++;
-    else if (step.kind === "await turn") {
-      // The first consumer begins.
-      const parity = consumer === 0 ? 1 - (count % 2) : count % 2;
-      if (consumers > 1) actions.push({ kind: "wait", barrier: `turnGiven ${consumer}`, parity });
-    } else if (step.kind === "give turn") {
-      if (consumers > 1) actions.push({ kind: "release", barrier: `turnGiven ${(consumer! + 1) % consumers}` });
-    } else if (step.kind === "wait") {
-      const parity = isOwn(step.barrier) ? 0 : Math.floor(count / stages) % 2;
-      for (const place of placesOf(step.barrier))
-        actions.push({ kind: "wait", barrier: `${step.barrier} ${place}`, parity: step.before ? 1 - parity : parity });
-    } else if (step.kind === "expect")
-      for (const place of placesOf(step.barrier))
-        actions.push({ kind: "expect", barrier: `${step.barrier} ${place}`, copies: copiesIn(body, step.barrier) });
-    else if (step.kind === "copy")
-      for (const place of placesOf(step.barrier)) {
-        const buffer = bufferAt(step.operand, step.barrier, place);
-        actions.push({ kind: "copy", barrier: `${step.barrier} ${place}`, buffer, turn: count });
-      }
-    else if (step.kind === "take")
-      actions.push({ kind: "take", buffer: `block ${step.operand} of consumer ${consumer}`, turn: count });
-    else if (step.kind === "multiply")
-      actions.push({ kind: "multiply", buffers: step.operands.map((i) => slotBuffer(i, slot)), turn: count });
-    else if (step.kind === "release") {
-      const does = step.when === "later" ? turn > 0 : step.when === "always" || turns[tile]! > 0;
-      if (does) actions.push({ kind: "release", barrier: `${step.barrier} ${slotOf(count - step.ago)}` });
-    } else if (step.kind === "drain") actions.push({ kind: "drain", running: step.running === "none" ? 0 : depth - 1 });
-    else if (step.kind === "stage" || step.kind === "send") actions.push({ kind: step.kind, slot: turn % depth });
-    else if (step.kind === "compute")
-      actions.push({ kind: "compute", operand: step.what === "weights" ? KEYS : VALUES });
-    else actions.push(step);
-  };
-  run(consumer === undefined ? pipeline.producer : pipeline.consumer, 0, 0);
-  return actions;
-}

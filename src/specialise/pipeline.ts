@@ -9,10 +9,10 @@
 export type BarrierName = "filled" | "emptied" | AttentionBarrier;
 
 export type AttentionBarrier =
-  "queriesFilled" | "keysFilled" | "keysEmptied" | "valuesFilled" | "valuesEmptied" | "turnGiven";
+  "queriesFilled" | "queriesEmptied" | "keysFilled" | "keysEmptied" | "valuesFilled" | "valuesEmptied" | "turnGiven";
 
 export type Step =
-  /** Waits until the turn's barrier has the turn's parity; `before`, until it had the other one. */
+  /** Waits until the barrier has the parity of the turn, or a consumer's own that of the tile; `before`, the other one. */
   | { readonly kind: "wait"; readonly barrier: BarrierName; readonly before?: boolean }
   /** Of several consumers, which take turns at the tensor cores: waits until it is this one's, or gives it to the next. */
   | { readonly kind: "await turn" }
@@ -21,7 +21,9 @@ export type Step =
   | { readonly kind: "expect"; readonly barrier: BarrierName }
   /** Starts the copy of an operand's block into the turn's buffer; its bytes arrive at the barrier. */
   | { readonly kind: "copy"; readonly operand: number; readonly barrier: BarrierName }
-  /** Reads a block into registers. */
+  /** Fills the turn's buffer with zeros, by a copy from where the tensor has no rows. */
+  | { readonly kind: "blank"; readonly operand: number; readonly barrier: BarrierName }
+  /** Reads a block into registers, or leaves it to products. */
   | { readonly kind: "take"; readonly operand: number }
   /** Starts a product that reads these blocks of the turn. */
   | { readonly kind: "multiply"; readonly operands: readonly number[] }
@@ -30,14 +32,14 @@ export type Step =
   /** What the author does in a turn: with the scores, and with the sum. */
   | { readonly kind: "compute"; readonly what: "weights" | "carried" }
   /**
-   * Arrives at the barrier of the slot that was read `ago` turns ago: always, where this is not the tile's first turn, or
-   * where the tile has any.
+   * Arrives at the barrier of the slot that was read `ago` turns ago: always, where this is not the tile's first turn,
+   * where the tile has any, where queries stay in registers, or where they do not.
    */
   | {
       readonly kind: "release";
       readonly barrier: BarrierName;
       readonly ago: number;
-      readonly when: "always" | "later" | "any";
+      readonly when: "always" | "later" | "any" | "stay" | "leave";
     }
   /** Counts the turn. */
   | { readonly kind: "advance" }
@@ -63,8 +65,6 @@ export interface Barrier {
 
 export interface Pipeline {
   readonly barriers: Readonly<Partial<Record<BarrierName, Barrier>>>;
-  /** The operand of which the first slot holds zeros before the first turn, and the barrier that says so. */
-  readonly blank?: { readonly operand: number; readonly barrier: BarrierName };
   readonly producer: readonly Step[];
   readonly consumer: readonly Step[];
 }
@@ -124,10 +124,13 @@ export const QUERIES = 0;
 export const KEYS = 1;
 export const VALUES = 2;
 
+/** With so many consumers, registers have no room for queries, and products read them in shared memory. */
+export const QUERIES_LEAVE = 3;
+
 /**
  * Attention: the weights of a turn meet their values in the next turn, so that the tensor cores multiply them while the
- * scores of that turn become weights. A turn's values therefore have the next turn's slot, and the first slot holds zeros
- * for the first turn, which has no weights from before.
+ * scores of that turn become weights. A turn's values therefore have the next turn's slot. A tile's first turn has no
+ * weights from before and finds zeros; its last values have a turn without keys.
  *
  * Values are emptied after keys, and the producer waits for theirs first, so its wait for a slot of keys is always short.
  *
@@ -136,54 +139,79 @@ export const VALUES = 2;
 export const attentionPipeline: Pipeline = {
   barriers: {
     queriesFilled: { arrivals: "one", per: "consumer" },
+    queriesEmptied: { arrivals: "one", per: "consumer" },
     keysFilled: { arrivals: "one", per: "slot" },
     keysEmptied: { arrivals: "consumers", per: "slot" },
     valuesFilled: { arrivals: "one", per: "slot" },
     valuesEmptied: { arrivals: "consumers", per: "slot" },
     turnGiven: { arrivals: "one", per: "consumer" },
   },
-  blank: { operand: VALUES, barrier: "valuesFilled" },
   producer: [
-    { kind: "expect", barrier: "queriesFilled" },
-    { kind: "copy", operand: QUERIES, barrier: "queriesFilled" },
     {
-      kind: "turns",
+      kind: "tiles",
       body: [
-        { kind: "wait", barrier: "keysEmptied", before: true },
-        { kind: "expect", barrier: "keysFilled" },
-        { kind: "copy", operand: KEYS, barrier: "keysFilled" },
-        { kind: "advance" },
+        { kind: "wait", barrier: "queriesEmptied", before: true },
+        { kind: "expect", barrier: "queriesFilled" },
+        { kind: "copy", operand: QUERIES, barrier: "queriesFilled" },
         { kind: "wait", barrier: "valuesEmptied", before: true },
         { kind: "expect", barrier: "valuesFilled" },
-        { kind: "copy", operand: VALUES, barrier: "valuesFilled" },
+        { kind: "blank", operand: VALUES, barrier: "valuesFilled" },
+        {
+          kind: "turns",
+          body: [
+            { kind: "wait", barrier: "keysEmptied", before: true },
+            { kind: "expect", barrier: "keysFilled" },
+            { kind: "copy", operand: KEYS, barrier: "keysFilled" },
+            { kind: "advance" },
+            { kind: "wait", barrier: "valuesEmptied", before: true },
+            { kind: "expect", barrier: "valuesFilled" },
+            { kind: "copy", operand: VALUES, barrier: "valuesFilled" },
+          ],
+        },
+        { kind: "wait", barrier: "keysEmptied", before: true },
+        { kind: "release", barrier: "keysFilled", ago: 0, when: "always" },
+        { kind: "advance" },
       ],
     },
   ],
   consumer: [
-    { kind: "wait", barrier: "queriesFilled" },
-    { kind: "take", operand: QUERIES },
     {
-      kind: "turns",
+      kind: "tiles",
       body: [
+        { kind: "wait", barrier: "queriesFilled" },
+        { kind: "take", operand: QUERIES },
+        { kind: "release", barrier: "queriesEmptied", ago: 0, when: "stay" },
+        {
+          kind: "turns",
+          body: [
+            { kind: "wait", barrier: "keysFilled" },
+            { kind: "await turn" },
+            { kind: "multiply", operands: [KEYS] },
+            { kind: "wait", barrier: "valuesFilled" },
+            { kind: "multiply", operands: [VALUES] },
+            { kind: "give turn" },
+            { kind: "settle", running: 1 },
+            { kind: "release", barrier: "keysEmptied", ago: 0, when: "always" },
+            { kind: "compute", what: "weights" },
+            { kind: "settle", running: 0 },
+            { kind: "release", barrier: "valuesEmptied", ago: 0, when: "always" },
+            { kind: "compute", what: "carried" },
+            { kind: "advance" },
+          ],
+        },
+        { kind: "release", barrier: "queriesEmptied", ago: 0, when: "leave" },
         { kind: "wait", barrier: "keysFilled" },
+        { kind: "release", barrier: "keysEmptied", ago: 0, when: "always" },
         { kind: "await turn" },
-        { kind: "multiply", operands: [KEYS] },
         { kind: "wait", barrier: "valuesFilled" },
         { kind: "multiply", operands: [VALUES] },
         { kind: "give turn" },
-        { kind: "settle", running: 1 },
-        { kind: "release", barrier: "keysEmptied", ago: 0, when: "always" },
-        { kind: "compute", what: "weights" },
         { kind: "settle", running: 0 },
         { kind: "release", barrier: "valuesEmptied", ago: 0, when: "always" },
-        { kind: "compute", what: "carried" },
         { kind: "advance" },
+        { kind: "epilogue", piece: writePiece },
       ],
     },
-    { kind: "wait", barrier: "valuesFilled" },
-    { kind: "multiply", operands: [VALUES] },
-    { kind: "settle", running: 0 },
-    { kind: "epilogue", piece: writePiece },
     { kind: "drain", running: "none" },
   ],
 };

@@ -1,10 +1,9 @@
 /** The `@gluon.jit` functions of warp-specialised attention. */
-import type { MultipliedBlock } from "../../specialise/attention-form.js";
 import { attentionPipeline } from "../../specialise/pipeline.js";
 import type { SpecialisedAttention } from "../../specialise/specialised-attention.js";
 import * as py from "../python/py-build.js";
-import type { Block, Expression, FunctionDef, Name } from "../python/py.js";
-import { attentionConsumer, attentionProducer, tileIn } from "./attention-parts.js";
+import type { Expression, FunctionDef, Name } from "../python/py.js";
+import { attentionConsumer, attentionProducer } from "./attention-parts.js";
 import type { BlockSizes, GluonConfig } from "./gluon-kernel.js";
 import { type Emission, GluonEmitter } from "./gluon-emitter.js";
 import type { AttentionNames, Staged } from "./part-names.js";
@@ -29,6 +28,7 @@ export class AttentionEmitter extends GluonEmitter<AttentionNames> {
       outputs: new Map(outputs.map((tensor) => [tensor, this.stagedOf(tensor)])),
       barriers: this.barrierNames({
         queriesFilled: `${q}_filled`,
+        queriesEmptied: `${q}_emptied`,
         keysFilled: `${ks}_filled`,
         keysEmptied: `${ks}_emptied`,
         valuesFilled: `${vs}_filled`,
@@ -64,7 +64,7 @@ export class AttentionEmitter extends GluonEmitter<AttentionNames> {
   functions(): readonly FunctionDef[] {
     const { names } = this.emission;
     const { specialised, shared } = this;
-    const { form, dims } = specialised;
+    const { dims } = specialised;
     const size = (dim: string | number) => this.dimension(dim);
     const producer = this.partFunction(`_${names.wrapper}_load`, attentionProducer(specialised, shared, size), []);
     const layouts = [
@@ -83,7 +83,6 @@ export class AttentionEmitter extends GluonEmitter<AttentionNames> {
       this.allocated(values, stages),
       ...[...outputs.values()].map((each) => this.allocated(each, consumers)),
       ...this.barriers(),
-      ...this.#blank(form.loops[0]!.values),
       ...this.partitions(
         producer,
         consumer,
@@ -91,24 +90,6 @@ export class AttentionEmitter extends GluonEmitter<AttentionNames> {
       ),
     ]);
     return [producer, consumer, kernel];
-  }
-
-  /** The values that the first turn finds, which has no weights from a turn before. */
-  #blank(block: MultipliedBlock): Block {
-    const { values, barriers, sumLayout } = this.shared;
-    const { columns, width } = this.specialised.dims;
-    const sizes = [this.dimension(columns), this.dimension(width)];
-    const tile = tileIn(values, block.swapped, sizes, py.number("0"));
-    const dtype = py.attribute(values.blocks, "dtype");
-    const zeros = py.call("gl.zeros", py.list(...sizes), dtype, sumLayout);
-    const filled = py.call(py.attribute(barriers.get("valuesFilled")!, "index"), py.number("0"));
-    return [
-      py.comment("The first turn has no weights from a turn before: none of them meets values."),
-      this.productLayout(sumLayout, width),
-      py.expression(py.call(py.attribute(tile, "store"), zeros)),
-      py.expression(py.call("fence_async_shared")),
-      py.expression(py.call("mbarrier.arrive", filled)),
-    ];
   }
 
   /** The block of each descriptor. */

@@ -7,22 +7,17 @@ import {
   type Value,
   type Variable,
 } from "../../ir/nodes.js";
-import type { AttentionLoop } from "../../specialise/attention-form.js";
 import type { BlockAccess } from "../../specialise/block-access.js";
-import { attentionPipeline, KEYS, type Step, VALUES } from "../../specialise/pipeline.js";
+import { attentionPipeline, KEYS, QUERIES_LEAVE, type Step } from "../../specialise/pipeline.js";
 import type { SpecialisedAttention } from "../../specialise/specialised-attention.js";
 import { storedValue } from "../../specialise/tensor-blocks.js";
-import type { Dim } from "../../types/shape.js";
-import { constexprType } from "../../types/types.js";
 import type { Expression } from "../python/py.js";
 import * as py from "../python/py-build.js";
-import { LOAD_BLOCK, WRITE_BLOCK } from "./gluon-helpers.js";
+import { WRITE_BLOCK } from "./gluon-helpers.js";
 import type { AttentionNames, Staged } from "./part-names.js";
-import { type Build, INTEGER } from "./part-writer.js";
+import { type Build } from "./part-writer.js";
 import type { Part } from "./parts.js";
-import { AttentionBounds } from "./attention-bounds.js";
-
-type SizeOf = (dim: Dim) => Expression;
+import { AttentionLoads, isOwn, type SizeOf } from "./attention-loads.js";
 
 export function attentionProducer(specialised: SpecialisedAttention, names: AttentionNames, size: SizeOf): Part {
   return new AttentionPart(specialised, names, size, false).build(attentionPipeline.producer);
@@ -41,51 +36,62 @@ export function tileIn(staged: Staged, isSwapped: boolean, sizes: readonly Expre
   return isSwapped ? py.call(py.attribute(tile, "permute"), py.tuple(py.number("1"), py.number("0"))) : tile;
 }
 
-class AttentionPart extends AttentionBounds {
+class AttentionPart extends AttentionLoads {
   /** The weights of the turn before, as a product takes them. */
   readonly #weights: Variable;
   #queries: Value | undefined;
-  #loop: AttentionLoop;
   /** Products that run: queries by keys, and weights by values. */
   #products: Value | undefined;
   #sums: Value | undefined;
 
-  constructor(
-    specialised: SpecialisedAttention,
-    names: AttentionNames,
-    readonly size: SizeOf,
-    isConsumer: boolean,
-  ) {
-    super(specialised, names, isConsumer);
-    this.#loop = specialised.form.loops[0]!;
-    this.#weights = this.variable("weights_before", this.#loop.weights.type);
+  constructor(specialised: SpecialisedAttention, names: AttentionNames, size: SizeOf, isConsumer: boolean) {
+    super(specialised, names, isConsumer, size);
+    this.#weights = this.variable("weights_before", this.loop.weights.type);
   }
 
   build(steps: readonly Step[]): Part {
+    const block = this.block(() => {
+      this.let(this.count, { kind: "literal", value: 0 });
+      this.#steps(steps);
+    });
+    return { block, built: this.built };
+  }
+
+  /** The tiles of the grid that a program computes, or the program's only one. */
+  #tiles(body: readonly Step[]): void {
+    const { grid } = this.specialised;
+    if (!grid) return this.#tile(body);
+    this.eachTileInLaps(grid, (lap) => {
+      this.lap = lap;
+      this.#tile(body);
+    });
+  }
+
+  #tile(steps: readonly Step[]): void {
     const { body, loops } = this.specialised;
     const places = body.flatMap((each, i) => (loops.has(each) ? [i] : []));
     const turns = steps.findIndex((step) => step.kind === "turns");
     const step = steps[turns]!;
-    const block = this.block(() => {
-      this.let(this.count, { kind: "literal", value: 0 });
-      this.appendNeeded(body.slice(0, places[0]));
-      this.#steps(steps.slice(0, turns));
-      for (const statement of body.slice(places[0], places.at(-1)! + 1))
-        if (statement.kind !== "for" || step.kind !== "turns") this.appendNeeded([statement]);
-        else this.#turns(statement, step.body);
-      if (!this.isConsumer) return;
-      this.forgetSlot();
-      this.takeSlot();
-      this.#steps(steps.slice(turns + 1));
-    });
-    return { block, built: this.built };
+    this.appendNeeded(body.slice(0, places[0]));
+    if (!this.isConsumer) this.#beginSlot();
+    this.#steps(steps.slice(0, turns));
+    for (const statement of body.slice(places[0], places.at(-1)! + 1))
+      if (statement.kind !== "for" || step.kind !== "turns") this.appendNeeded([statement]);
+      else this.#turns(statement, step.body);
+    this.#beginSlot();
+    this.#steps(steps.slice(turns + 1));
+  }
+
+  #beginSlot(): void {
+    this.forgetSlot();
+    this.takeSlot();
   }
 
   // ---- steps --------------------------------------------------------------------------------------------------------
 
   /** A loop; one for the turns that need no mask and one for the others, where keys are counted. */
   #turns(loop: ForStatement, body: readonly Step[]): void {
-    this.#loop = this.specialised.loops.get(loop)!;
+    this.loop = this.specialised.loops.get(loop)!;
     const masks = this.specialised.masks.get(loop);
     const end = masks ? this.endOf(loop, masks) : loop.end;
     if (!masks || !this.isConsumer) return this.#turnsOf({ ...loop, end }, body);
@@ -102,35 +108,35 @@ class AttentionPart extends AttentionBounds {
   #turnsOf(loop: ForStatement, body: readonly Step[]): void {
     const block = this.block(() => {
       if (!this.isConsumer) this.appendNeeded(loop.body.statements);
-      this.forgetSlot();
-      this.takeSlot();
+      this.#beginSlot();
       this.#steps(body, loop.body);
     });
     this.append({ ...loop, options: {}, body: block });
   }
 
   #steps(steps: readonly Step[], turn?: Block): void {
-    const own = steps.filter(
-      (step) => "barrier" in step && attentionPipeline.barriers[step.barrier]?.per === "consumer",
-    );
-    const [first] = own;
+    const own = steps.filter((step) => isOwn(step) && !this.isConsumer);
     for (const step of steps)
-      if (this.isConsumer || !own.includes(step)) this.#step(step, turn);
-      else if (step === first) this.#eachConsumer((part) => this.#loadQueries(part));
+      if (!own.includes(step)) this.#step(step, step === steps.at(-1), turn);
+      else if (step === own[0]) this.eachConsumer((part) => this.loadQueries(part));
   }
 
-  #step(step: Step, turn?: Block): void {
+  #step(step: Step, isLast: boolean, turn?: Block): void {
     switch (step.kind) {
+      case "tiles":
+        return this.#tiles(step.body);
       case "wait":
-        return step.barrier === "queriesFilled" ? this.#awaitQueries() : this.wait(step);
+        return isOwn(step) ? this.awaitOwn(step.barrier, this.names.part) : this.wait(step);
       case "await turn":
         return this.#ofSeveral(() => this.#awaitTurn());
       case "give turn":
         return this.#ofSeveral(() => this.#giveTurn());
       case "expect":
-        return this.#expect(step.barrier === "keysFilled" ? this.names.keys : this.names.values, step);
+        return this.expect(step.barrier === "keysFilled" ? this.names.keys : this.names.values, step);
       case "copy":
-        return this.#copy(step);
+        return this.copy(step);
+      case "blank":
+        return this.blank(step);
       case "take":
         return this.#takeQueries();
       case "multiply":
@@ -140,16 +146,16 @@ class AttentionPart extends AttentionBounds {
       case "compute":
         return step.what === "weights" ? this.#makeWeights(turn!) : this.#carry(turn!);
       case "release":
+        if (step.when === "stay" || step.when === "leave") return this.#releaseQueries(step.when);
         return this.do((slot) => py.call("mbarrier.arrive", this.barrier(step.barrier, slot!)), this.read(this.slot));
       case "advance":
         this.advance();
-        return this.isConsumer ? undefined : this.takeSlot();
+        return this.isConsumer || isLast ? undefined : this.takeSlot();
       case "epilogue":
         return this.#epilogue();
       case "drain":
         return this.do(() => py.call("tma.store_wait", py.number("0")));
       case "turns":
-      case "tiles":
       case "stage":
       case "fence":
       case "send":
@@ -161,11 +167,7 @@ class AttentionPart extends AttentionBounds {
 
   /** What configs of several consumers do. */
   #ofSeveral(body: () => void): void {
-    const { consumers } = this.names;
-    const test = py.compare(consumers, [">", py.number("1")]);
-    const condition = this.value(constexprType("bool", consumers.id), () => test);
-    const otherwise: Block = { statements: [], yields: [] };
-    this.append({ kind: "if", condition, then: this.block(body), otherwise, results: [], at: undefined });
+    this.where(py.compare(this.names.consumers, [">", py.number("1")]), body);
   }
 
   /** The first consumer begins. */
@@ -184,75 +186,22 @@ class AttentionPart extends AttentionBounds {
     this.do(() => py.call("mbarrier.arrive", this.barrier("turnGiven", next)));
   }
 
-  // ---- loads --------------------------------------------------------------------------------------------------------
-
-  #eachConsumer(body: (part: Value) => void): void {
-    const index = this.fresh(INTEGER);
-    const [start, step] = [0, 1].map((value): Argument => ({ kind: "literal", value }));
-    const end = this.value(INTEGER, () => this.names.consumers);
-    const block = this.block(() => body(index));
-    this.append({
-      kind: "for",
-      index,
-      start: start!,
-      end,
-      step: step!,
-      options: {},
-      unrolled: true,
-      body: block,
-      at: undefined,
-    });
-  }
-
-  #loadQueries(part: Value): void {
-    const { queries } = this.names;
-    const bytes = py.attribute(py.attribute(queries.descriptor, "block_type"), "nbytes");
-    const barrier = (place: Expression) => this.barrier("queriesFilled", place);
-    this.do((place) => py.call("mbarrier.expect", barrier(place!), bytes), part);
-    const starts = this.#starts(this.specialised.form.queries);
-    this.do(
-      (place, ...given) => {
-        const block = py.call(py.attribute(queries.blocks, "index"), place!);
-        return py.call(LOAD_BLOCK, queries.descriptor, this.#inPart(given, place!), barrier(place!), block);
-      },
-      part,
-      ...starts,
-    );
-  }
-
-  #expect({ descriptor }: Staged, { barrier }: Extract<Step, { kind: "expect" }>): void {
-    const bytes = py.attribute(py.attribute(descriptor, "block_type"), "nbytes");
-    this.do((slot) => py.call("mbarrier.expect", this.barrier(barrier, slot!), bytes), this.read(this.slot));
-  }
-
-  #copy({ operand, barrier }: Extract<Step, { kind: "copy" }>): void {
-    const { keys, values } = this.#loop;
-    const [{ block }, { descriptor, blocks }] =
-      operand === VALUES ? [values, this.names.values] : [keys, this.names.keys];
-    this.do(
-      (slot, ...starts) => {
-        const into = py.call(py.attribute(blocks, "index"), slot!);
-        return py.call(LOAD_BLOCK, descriptor, py.list(...starts), this.barrier(barrier, slot!), into);
-      },
-      this.read(this.slot),
-      ...this.#starts(block),
-    );
-  }
-
-  /** Where a block lies. */
-  #starts({ lead, axes }: BlockAccess): readonly Argument[] {
-    return [...lead, ...axes.map((axis) => this.startOf(axis))];
-  }
-
-  /** Where a consumer's rows of a block lie. */
-  #inPart(starts: readonly Expression[], part: Expression): Expression {
-    return py.list(...starts.map((start, i) => (i === starts.length - 2 ? this.rowsFrom(start, part) : start)));
-  }
-
   // ---- products -----------------------------------------------------------------------------------------------------
 
-  #awaitQueries(): void {
-    this.do(() => py.call("mbarrier.wait", this.barrier("queriesFilled", this.names.part), py.number("0")));
+  /** Where a program has another tile, its queries may come: once these are in registers, or multiplied. */
+  #releaseQueries(when: "stay" | "leave"): void {
+    if (!this.lap) return;
+    const { consumers, part } = this.names;
+    const leaves = String(QUERIES_LEAVE);
+    const mayLeave = this.specialised.configs.some((config) => config.consumers === QUERIES_LEAVE);
+    const arrive = (): void => {
+      // What registers took was read another way than the copy engine writes.
+      if (when === "stay") this.do(() => py.call("fence_async_shared"));
+      this.do(() => py.call("mbarrier.arrive", this.barrier("queriesEmptied", part)));
+    };
+    if (!mayLeave) return when === "stay" ? arrive() : undefined;
+    const test = py.compare(consumers, [when === "stay" ? "<" : "==", py.number(leaves)]);
+    this.where(test, arrive);
   }
 
   /** Queries stay in registers, of which three consumers have too few, and so do the weights of the turn before. */
@@ -263,9 +212,9 @@ class AttentionPart extends AttentionBounds {
     const rows = this.rowsOfPart();
     const tile = tileIn(queries, false, [rows, this.size(inner)], part);
     const loaded = py.call(py.attribute(tile, "load"), operandLayout(scoresLayout));
-    const mayStay = this.specialised.configs.some(({ consumers }) => consumers === 3);
-    const areThree = py.compare(this.names.consumers, ["==", py.number("3")]);
-    this.#queries = this.made("queries", type, () => (mayStay ? py.conditional(tile, areThree, loaded) : loaded));
+    const mayLeave = this.specialised.configs.some(({ consumers }) => consumers === QUERIES_LEAVE);
+    const leave = py.compare(this.names.consumers, ["==", py.number(String(QUERIES_LEAVE))]);
+    this.#queries = this.made("queries", type, () => (mayLeave ? py.conditional(tile, leave, loaded) : loaded));
     const { type: weights } = this.#weights;
     if (weights.kind !== "tile") return;
     const shape = py.list(rows, this.size(columns));
@@ -275,7 +224,7 @@ class AttentionPart extends AttentionBounds {
   }
 
   #multiplyKeys(): void {
-    const { scores, keys } = this.#loop;
+    const { scores, keys } = this.loop;
     const [, columns, inner] = this.specialised.form.shape;
     const { scoresLayout } = this.names;
     const zeros = py.call(
@@ -298,7 +247,7 @@ class AttentionPart extends AttentionBounds {
   }
 
   #multiplyValues(): void {
-    const { values, sums } = this.#loop;
+    const { values, sums } = this.loop;
     const [, columns, , width] = this.specialised.form.shape;
     this.#sums = this.made(
       "adding",
@@ -314,7 +263,7 @@ class AttentionPart extends AttentionBounds {
   }
 
   #settleScores(): void {
-    const { scores, sums } = this.#loop;
+    const { scores, sums } = this.loop;
     const after = this.fresh(sums.type);
     const deps = py.keyword("deps", py.none);
     const build: Build = (...running) =>
@@ -333,7 +282,7 @@ class AttentionPart extends AttentionBounds {
   }
 
   #settleSum(): void {
-    const { sums } = this.#loop;
+    const { sums } = this.loop;
     const build: Build = (running) =>
       py.call("warpgroup_mma_wait", py.number("0"), py.keyword("deps", py.tuple(running!)));
     this.write(sums, this.value(sums.type, build, this.#sums!));
@@ -352,8 +301,8 @@ class AttentionPart extends AttentionBounds {
     this.appendNeeded(statements.filter((each) => carried.has(each)));
     const { sumLayout } = this.names;
     const build: Build = (weights) => py.call("gl.convert_layout", weights!, operandLayout(sumLayout));
-    this.write(this.#weights, this.value(this.#weights.type, build, this.now(this.#loop.weights)));
-    this.write(this.#loop.sums, this.now(this.#loop.carried));
+    this.write(this.#weights, this.value(this.#weights.type, build, this.now(this.loop.weights)));
+    this.write(this.loop.sums, this.now(this.loop.carried));
   }
 
   #epilogue(): void {
@@ -370,9 +319,9 @@ class AttentionPart extends AttentionBounds {
     const { descriptor, blocks } = outputs.get(block.tensor)!;
     const build: Build = (value, ...starts) => {
       const own = py.call(py.attribute(blocks, "index"), part);
-      return py.call(WRITE_BLOCK, value!, descriptor, this.#inPart(starts, part), own);
+      return py.call(WRITE_BLOCK, value!, descriptor, this.inPart(starts, part), own);
     };
-    const operands = [storedValue(statement)!, ...this.#starts(block)];
+    const operands = [storedValue(statement)!, ...this.starts(block)];
     this.append({ ...statement, op: this.op("write", build, operands.length), operands, options: {} });
   }
 }

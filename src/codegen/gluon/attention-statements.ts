@@ -10,7 +10,7 @@ import {
   type Value,
 } from "../../ir/nodes.js";
 import { foldsSum, shapeOf } from "../../specialise/attention-layouts.js";
-import { axisOf, isProgram } from "../../specialise/longest-rows.js";
+import { axisOf } from "../../specialise/longest-rows.js";
 import { isLargestOfRows, type Scaled } from "../../specialise/scaled-scores.js";
 import type { SpecialisedAttention } from "../../specialise/specialised-attention.js";
 import { constexprType } from "../../types/types.js";
@@ -18,9 +18,9 @@ import type { Dim } from "../../types/shape.js";
 import type { Expression } from "../python/py.js";
 import * as py from "../python/py-build.js";
 import type { AttentionNames } from "./part-names.js";
-import { PipelinePart } from "./pipeline-part.js";
+import { TilePart } from "./tile-part.js";
 
-export class AttentionStatements extends PipelinePart {
+export class AttentionStatements extends TilePart {
   /** What values of the author's are in the loop that is being written. */
   stands = new Map<Value, Argument>();
   /** Whether it is written a second time, with values of its own. */
@@ -55,8 +55,8 @@ export class AttentionStatements extends PipelinePart {
     if (statement.kind === "if") return this.#appendBranch(statement);
     if (statement.kind === "read") return this.append({ ...statement, result: this.anew([statement.result])[0]! });
     if (statement.kind !== "op") return this.append(statement);
-    if (isProgram(statement) && axisOf(statement) === this.specialised.longestLast)
-      return this.#appendFromLast(statement);
+    if (statement.op.facts.asks === "program")
+      return this.appendProgram(statement, axisOf(statement) === this.specialised.longestLast);
     if (!this.isConsumer) return this.append(this.inRows(statement));
     if (!statement.results.some((value) => this.stands.has(value))) this.#appendOp(statement);
   }
@@ -91,16 +91,6 @@ export class AttentionStatements extends PipelinePart {
       this.stands.set(value, other);
       return other;
     });
-  }
-
-  /** The program's number counted from the last one. */
-  #appendFromLast(statement: OpStatement): void {
-    const axis = py.number(String(this.specialised.longestLast));
-    const build = () => {
-      const last = py.binary(py.call("tl.num_programs", axis), "-", py.number("1"));
-      return py.binary(last, "-", py.call("tl.program_id", axis));
-    };
-    this.append({ ...statement, op: this.op("pure", build, 0), operands: [] });
   }
 
   /** The largest of scaled scores, as the largest product, scaled. */

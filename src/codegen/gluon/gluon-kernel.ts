@@ -55,7 +55,7 @@ export function gluonKernel(specialised: Specialised, emission: Emission): Gluon
     name: kernel.name,
     takes: emitter.taken(kernel),
     described: [...new Set(emitter.staged().map(({ tensor }) => tensor))],
-    hasOwnGrid: isGemm ? specialised.form.tiles !== undefined : true,
+    hasOwnGrid: isGemm ? specialised.form.tiles !== undefined : specialised.grid === undefined,
     sized: isGemm ? [] : sizedHeads(specialised.form.shape.slice(2), specialised.configs),
     configs: emitter.configs(),
     thrice: isGemm ? undefined : thriceIn(specialised, emitter.shared.consumers),

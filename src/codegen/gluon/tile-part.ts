@@ -31,14 +31,15 @@ export class TilePart extends PipelinePart {
    * programs: the last of them begins every second lap. `body` is given the number of the lap.
    */
   eachTileInLaps(grid: Block, body: (lap: Value) => void): void {
-    const tiles = this.#tilesOf(grid);
+    const all = this.#tilesOf(grid);
+    const tiles = this.made("tiles", INTEGER, (count) => count!, all);
     const programs = this.value(INTEGER, () => PROGRAMS);
     const [zero, one] = [0, 1].map((value): Argument => ({ kind: "literal", value }));
-    const end = this.value(INTEGER, (all, each) => py.call("tl.cdiv", all!, each!), tiles, programs);
+    const end = this.value(INTEGER, (count, each) => py.call("tl.cdiv", count!, each!), tiles, programs);
     const lap = this.fresh(INTEGER);
     const block = this.block(() => {
       const tile = this.made("tile", INTEGER, tileOfLap, lap);
-      const isOne = this.value(TRUTH, (number, all) => py.compare(number!, ["<", all!]), tile, tiles);
+      const isOne = this.value(TRUTH, (number, count) => py.compare(number!, ["<", count!]), tile, tiles);
       const then = this.block(() => this.#inTile(tile, grid, () => body(lap)));
       const otherwise: Block = { statements: [], yields: [] };
       this.append({ kind: "if", condition: isOne, then, otherwise, results: [], at: undefined });

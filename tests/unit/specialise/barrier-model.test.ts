@@ -1,6 +1,7 @@
 /** The plan of a warp-specialised product has no order in which something goes wrong, and broken plans have one. */
 import { describe, expect, test } from "vitest";
-import { exploreBarriers, type Scenario } from "../../../src/specialise/barrier-model.js";
+import type { Scenario } from "../../../src/specialise/barrier-actions.js";
+import { exploreBarriers } from "../../../src/specialise/barrier-model.js";
 import {
   attentionPipeline,
   type BarrierName,
@@ -136,13 +137,13 @@ describe("should find what is wrong with a plan", () => {
   });
 });
 
-/** Attention has one tile, which goes out as one piece. */
+/** A tile of attention goes out as one piece. */
 const attentions = [
-  { stages: 2, consumers: 1 },
-  { stages: 2, consumers: 2 },
-  { stages: 2, consumers: 3 },
-  { stages: 3, consumers: 1 },
-].flatMap((sizes) => [0, 1, 2, 4].map((turns): Scenario => ({ ...sizes, turns: [turns], pieces: 1, depth: 1 })));
+  { stages: 2, consumers: 1, tiles: [[0], [1], [4], [1, 1], [0, 2, 1], [2, 0, 0, 3]] },
+  { stages: 2, consumers: 2, tiles: [[0], [1], [2], [4], [1, 1], [2, 0, 1], [1, 2, 1]] },
+  { stages: 2, consumers: 3, tiles: [[0], [1], [2], [1, 1], [0, 2]] },
+  { stages: 3, consumers: 1, tiles: [[2], [1, 1, 1], [3, 0, 2]] },
+].flatMap(({ tiles, ...sizes }) => tiles.map((turns): Scenario => ({ ...sizes, turns, pieces: 1, depth: 1 })));
 
 describe("attention", () => {
   test.each(attentions)("should be right with $stages slots, $consumers consumers, turns $turns", (scenario) => {
@@ -163,9 +164,31 @@ describe("attention", () => {
     consumer: changed(attentionPipeline.consumer, change),
   });
   const at = (barrier: BarrierName) => (step: Step) => "barrier" in step && step.barrier === barrier;
-  const { blank: _, ...unfilled } = attentionPipeline;
   const broken: readonly (readonly [string, Pipeline, RegExp])[] = [
-    ["whose first turn finds no values", unfilled, /deadlock/],
+    ["whose first turn finds no values", producer(without("blank")), /deadlock|reads block 2/],
+    [
+      "whose last values have no turn",
+      producer((step) => (step.kind === "release" ? undefined : step)),
+      /deadlock|reads block/,
+    ],
+    [
+      "that loads queries without a wait",
+      producer(without("wait", at("queriesEmptied"))),
+      /overwrites block 0|more arrivals/,
+    ],
+    [
+      "whose consumers never give their queries back",
+      consumer(without("release", at("queriesEmptied"))),
+      /deadlock: the producer waits for ever at queriesEmptied/,
+    ],
+    [
+      "that gives queries back which products still read",
+      consumer((step) => {
+        if (step.kind !== "release" || step.barrier !== "queriesEmptied") return step;
+        return step.when === "stay" ? { ...step, when: "always" } : undefined;
+      }),
+      /overwrites block 0/,
+    ],
     ["that loads blocks without a wait", producer(without("wait")), /overwrites block [12]|more arrivals/],
     [
       "that loads values without a wait",
@@ -180,7 +203,7 @@ describe("attention", () => {
     ["that announces no keys", producer(without("expect", at("keysFilled"))), /deadlock|reads block 1|bytes/],
     ["that loads no queries", producer(without("copy", at("queriesFilled"))), /reads block 0|deadlock/],
     ["that takes queries before they are there", consumer(without("wait", at("queriesFilled"))), /reads block 0/],
-    ["that multiplies keys without a wait", consumer(without("wait", at("keysFilled"))), /reads block 1/],
+    ["that multiplies keys without a wait", consumer(without("wait", at("keysFilled"))), /reads block 1|deadlock/],
     ["that multiplies values without a wait", consumer(without("wait", at("valuesFilled"))), /reads block 2/],
     ["that never empties keys", consumer(without("release", at("keysEmptied"))), /deadlock: the producer/],
     ["that never empties values", consumer(without("release", at("valuesEmptied"))), /deadlock: the producer/],

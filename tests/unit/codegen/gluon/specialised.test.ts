@@ -99,6 +99,21 @@ test("should compute with the tile where the author asks for the program, in loo
   }
 });
 
+test("should give a program several tiles of attention, unless the kernel asks how many programs there are", async () => {
+  const grids = [attentions.inOneLoop, attentions.fromTheLast].map(async (kernel) => {
+    const { python } = (await build(kernel)).emit({ specialise: "always" });
+    return {
+      tiles: python.match(/^ +if tile < tiles:$/gm)?.length ?? 0,
+      isOwn: !/def _programs[^]*?multi_processor_count/.test(python),
+      waits: /wait\(q_emptied/.test(python),
+    };
+  });
+  expect(await Promise.all(grids)).toEqual([
+    { tiles: 2, isOwn: false, waits: true },
+    { tiles: 0, isOwn: true, waits: false },
+  ]);
+});
+
 test("should refuse a kernel without the form, where it must have it, at the line that leaves it", async () => {
   const built = await build(attentions.mixing);
   expect(() => built.emit({ specialise: "always" })).toThrow(

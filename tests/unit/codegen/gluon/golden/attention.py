@@ -3,9 +3,6 @@
 Written by TileScript; edit the TypeScript source instead of this file.
 """
 
-# SIM113: Triton has no enumerate.
-# ruff: noqa: SIM113
-
 import torch
 import triton
 import triton.language as tl
@@ -24,6 +21,14 @@ from triton.experimental.gluon.nvidia.hopper import TensorDescriptor as _GluonDe
 _INTERPRETED = triton.knobs.runtime.interpret
 # Offsets are int32, and masked lanes may lie up to one tile behind the last element.
 _INT32_REACH = 2**31 - 2**20
+# The GPU that Triton's interpreter stands for: an NVIDIA H200.
+_INTERPRETED_GPU = {
+    "multi_processor_count": 132,
+    "shared_memory_per_block_optin": 232448,
+    "warp_size": 32,
+    "major": 9,
+    "minor": 0,
+}
 # Binaries and grids of earlier launches.
 _LAUNCHES = {}
 # Triton 3.6 has other names for what the copy engine does.
@@ -148,10 +153,12 @@ def _attention_load(
     k_blocks,
     v_blocks,
     q_filled,
+    q_emptied,
     k_filled,
     k_emptied,
     v_filled,
     v_emptied,
+    H,
     S,
     BLOCK_M: gl.constexpr,
     BLOCK_N: gl.constexpr,
@@ -160,31 +167,55 @@ def _attention_load(
     STAGES: gl.constexpr,
 ):
     turn = 0
-    head = gl.program_id(1)
-    index = (gl.num_programs(0) - 1 - gl.program_id(0)) * BLOCK_M
-    for i in gl.static_range(CONSUMERS):
-        mbarrier.expect(q_filled.index(i), q_desc.block_type.nbytes)
-        _load_block(
-            q_desc,
-            [head, index + i * (BLOCK_M // CONSUMERS), 0],
-            q_filled.index(i),
-            q_blocks.index(i),
+    index = gl.cdiv(S, BLOCK_M)
+    tiles = index * H
+    for i in range(gl.cdiv(tiles, gl.num_programs(0))):
+        tile = i * gl.num_programs(0) + gl.where(
+            i % 2 == 1, gl.num_programs(0) - 1 - gl.program_id(0), gl.program_id(0)
         )
-    end = gl.minimum(S, index + BLOCK_M) if CAUSAL else S
-    for start in range(0, end, BLOCK_N):
-        slot = turn % STAGES
-        mbarrier.wait(k_emptied.index(slot), ((turn // STAGES) & 1) ^ 1)
-        mbarrier.expect(k_filled.index(slot), k_desc.block_type.nbytes)
-        _load_block(
-            k_desc, [head, start, 0], k_filled.index(slot), k_blocks.index(slot)
-        )
-        turn += 1
-        slot = turn % STAGES
-        mbarrier.wait(v_emptied.index(slot), ((turn // STAGES) & 1) ^ 1)
-        mbarrier.expect(v_filled.index(slot), v_desc.block_type.nbytes)
-        _load_block(
-            v_desc, [head, start, 0], v_filled.index(slot), v_blocks.index(slot)
-        )
+        if tile < tiles:
+            head = tile // index
+            index_1 = (index - 1 - tile % index) * BLOCK_M
+            slot = turn % STAGES
+            for i_1 in gl.static_range(CONSUMERS):
+                mbarrier.wait(q_emptied.index(i_1), (i & 1) ^ 1)
+                mbarrier.expect(q_filled.index(i_1), q_desc.block_type.nbytes)
+                _load_block(
+                    q_desc,
+                    [head, index_1 + i_1 * (BLOCK_M // CONSUMERS), 0],
+                    q_filled.index(i_1),
+                    q_blocks.index(i_1),
+                )
+            mbarrier.wait(v_emptied.index(slot), ((turn // STAGES) & 1) ^ 1)
+            mbarrier.expect(v_filled.index(slot), v_desc.block_type.nbytes)
+            _load_block(
+                v_desc, [0, -BLOCK_N, 0], v_filled.index(slot), v_blocks.index(slot)
+            )
+            end = gl.minimum(S, index_1 + BLOCK_M) if CAUSAL else S
+            for start in range(0, end, BLOCK_N):
+                slot_1 = turn % STAGES
+                mbarrier.wait(k_emptied.index(slot_1), ((turn // STAGES) & 1) ^ 1)
+                mbarrier.expect(k_filled.index(slot_1), k_desc.block_type.nbytes)
+                _load_block(
+                    k_desc,
+                    [head, start, 0],
+                    k_filled.index(slot_1),
+                    k_blocks.index(slot_1),
+                )
+                turn += 1
+                slot_1 = turn % STAGES
+                mbarrier.wait(v_emptied.index(slot_1), ((turn // STAGES) & 1) ^ 1)
+                mbarrier.expect(v_filled.index(slot_1), v_desc.block_type.nbytes)
+                _load_block(
+                    v_desc,
+                    [head, start, 0],
+                    v_filled.index(slot_1),
+                    v_blocks.index(slot_1),
+                )
+            slot_1 = turn % STAGES
+            mbarrier.wait(k_emptied.index(slot_1), ((turn // STAGES) & 1) ^ 1)
+            mbarrier.arrive(k_filled.index(slot_1))
+            turn += 1
 
 
 @gluon.jit
@@ -196,11 +227,13 @@ def _attention_multiply(
     v_blocks,
     o_blocks,
     q_filled,
+    q_emptied,
     k_filled,
     k_emptied,
     v_filled,
     v_emptied,
     turn_given,
+    H,
     S,
     HEAD_DIM: gl.constexpr,
     BLOCK_M: gl.constexpr,
@@ -214,137 +247,173 @@ def _attention_multiply(
     )
     layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, HEAD_DIM, 16])
     turn = 0
-    head = gl.program_id(1)
-    index = (gl.num_programs(0) - 1 - gl.program_id(0)) * BLOCK_M
-    rm = index + (
-        gl.arange(0, BLOCK_M // CONSUMERS, layout=gl.SliceLayout(1, scores_layout))
-        + part * (BLOCK_M // CONSUMERS)
-    )
-    # Powers of two are cheaper than of e: log2(e) goes into the scale.
-    scale = gl.rsqrt(gl.full([], HEAD_DIM, gl.float32)) * 1.44269504
-    best = gl.full(
-        [BLOCK_M // CONSUMERS],
-        float("-inf"),
-        dtype=gl.float32,
-        layout=gl.SliceLayout(1, scores_layout),
-    )
-    total = gl.zeros(
-        [BLOCK_M // CONSUMERS],
-        dtype=gl.float32,
-        layout=gl.SliceLayout(1, scores_layout),
-    )
-    acc = gl.zeros([BLOCK_M // CONSUMERS, HEAD_DIM], dtype=gl.float32, layout=layout)
-    mbarrier.wait(q_filled.index(part), 0)
-    queries = (
-        q_blocks.index(part).reshape([BLOCK_M // CONSUMERS, HEAD_DIM])
-        if CONSUMERS == 3
-        else q_blocks.index(part)
-        .reshape([BLOCK_M // CONSUMERS, HEAD_DIM])
-        .load(gl.DotOperandLayout(0, scores_layout, 2))
-    )
-    weights_before = gl.zeros(
-        [BLOCK_M // CONSUMERS, BLOCK_N],
-        o_blocks.dtype,
-        gl.DotOperandLayout(0, layout, 2),
-    )
-    end = gl.minimum(S, index + BLOCK_M) if CAUSAL else S
-    edge = gl.minimum(S, index + 1) if CAUSAL else S
-    whole = (edge // BLOCK_N) * BLOCK_N
-    for _ in range(0, whole, BLOCK_N):
-        slot = turn % STAGES
-        mbarrier.wait(k_filled.index(slot), (turn // STAGES) & 1)
-        if CONSUMERS > 1:
-            mbarrier.wait(turn_given.index(part), (turn & 1) ^ (1 if part == 0 else 0))
-        scoring = warpgroup_mma(
-            queries,
-            k_blocks.index(slot).reshape([BLOCK_N, HEAD_DIM]).permute((1, 0)),
-            gl.zeros([BLOCK_M // CONSUMERS, BLOCK_N], gl.float32, scores_layout),
-            use_acc=False,
-            is_async=True,
+    index = gl.cdiv(S, BLOCK_M)
+    tiles = index * H
+    for i in range(gl.cdiv(tiles, gl.num_programs(0))):
+        tile = i * gl.num_programs(0) + gl.where(
+            i % 2 == 1, gl.num_programs(0) - 1 - gl.program_id(0), gl.program_id(0)
         )
-        mbarrier.wait(v_filled.index(slot), (turn // STAGES) & 1)
-        adding = warpgroup_mma(
-            weights_before,
-            v_blocks.index(slot).reshape([BLOCK_N, HEAD_DIM]),
-            acc,
-            is_async=True,
-        )
-        if CONSUMERS > 1:
-            mbarrier.arrive(turn_given.index((part + 1) % CONSUMERS))
-        products, sums = warpgroup_mma_wait(1, deps=(scoring, adding))
-        mbarrier.arrive(k_emptied.index(slot))
-        scores = products * scale
-        new_best = gl.maximum(best, gl.max(products, axis=1) * scale)
-        weights = gl.exp2(scores - new_best[:, None])
-        alpha = gl.exp2(best - new_best)
-        total = total * alpha + gl.sum(weights, axis=1)
-        best = new_best
-        acc = warpgroup_mma_wait(0, deps=(sums,))
-        mbarrier.arrive(v_emptied.index(slot))
-        weights_before = gl.convert_layout(
-            weights.to(o_blocks.dtype), gl.DotOperandLayout(0, layout, 2)
-        )
-        acc *= gl.convert_layout(alpha, gl.SliceLayout(1, layout))[:, None]
-        turn += 1
-    for start in range(whole, end, BLOCK_N):
-        slot = turn % STAGES
-        mbarrier.wait(k_filled.index(slot), (turn // STAGES) & 1)
-        if CONSUMERS > 1:
-            mbarrier.wait(turn_given.index(part), (turn & 1) ^ (1 if part == 0 else 0))
-        scoring = warpgroup_mma(
-            queries,
-            k_blocks.index(slot).reshape([BLOCK_N, HEAD_DIM]).permute((1, 0)),
-            gl.zeros([BLOCK_M // CONSUMERS, BLOCK_N], gl.float32, scores_layout),
-            use_acc=False,
-            is_async=True,
-        )
-        mbarrier.wait(v_filled.index(slot), (turn // STAGES) & 1)
-        adding = warpgroup_mma(
-            weights_before,
-            v_blocks.index(slot).reshape([BLOCK_N, HEAD_DIM]),
-            acc,
-            is_async=True,
-        )
-        if CONSUMERS > 1:
-            mbarrier.arrive(turn_given.index((part + 1) % CONSUMERS))
-        products, sums = warpgroup_mma_wait(1, deps=(scoring, adding))
-        mbarrier.arrive(k_emptied.index(slot))
-        rn = start + gl.arange(0, BLOCK_N, layout=gl.SliceLayout(0, scores_layout))
-        scores = products * scale
-        seen = gl.where(rn[None, :] < S, scores, float("-inf"))
-        if CAUSAL:
-            masked = gl.where(rm[:, None] >= rn[None, :], seen, float("-inf"))
-        else:
-            masked = seen
-        new_best = gl.maximum(best, gl.max(masked, axis=1))
-        weights = gl.exp2(masked - new_best[:, None])
-        alpha = gl.exp2(best - new_best)
-        total = total * alpha + gl.sum(weights, axis=1)
-        best = new_best
-        acc = warpgroup_mma_wait(0, deps=(sums,))
-        mbarrier.arrive(v_emptied.index(slot))
-        weights_before = gl.convert_layout(
-            weights.to(o_blocks.dtype), gl.DotOperandLayout(0, layout, 2)
-        )
-        acc *= gl.convert_layout(alpha, gl.SliceLayout(1, layout))[:, None]
-        turn += 1
-    slot = turn % STAGES
-    mbarrier.wait(v_filled.index(slot), (turn // STAGES) & 1)
-    adding = warpgroup_mma(
-        weights_before,
-        v_blocks.index(slot).reshape([BLOCK_N, HEAD_DIM]),
-        acc,
-        is_async=True,
-    )
-    acc = warpgroup_mma_wait(0, deps=(adding,))
-    _write_block(
-        (acc / gl.convert_layout(total, gl.SliceLayout(1, layout))[:, None]).to(
-            o_blocks.dtype
-        ),
-        o_desc,
-        [head, index + part * (BLOCK_M // CONSUMERS), 0],
-        o_blocks.index(part),
-    )
+        if tile < tiles:
+            head = tile // index
+            index_1 = (index - 1 - tile % index) * BLOCK_M
+            rm = index_1 + (
+                gl.arange(
+                    0, BLOCK_M // CONSUMERS, layout=gl.SliceLayout(1, scores_layout)
+                )
+                + part * (BLOCK_M // CONSUMERS)
+            )
+            # Powers of two are cheaper than of e: log2(e) goes into the scale.
+            scale = gl.rsqrt(gl.full([], HEAD_DIM, gl.float32)) * 1.44269504
+            best = gl.full(
+                [BLOCK_M // CONSUMERS],
+                float("-inf"),
+                dtype=gl.float32,
+                layout=gl.SliceLayout(1, scores_layout),
+            )
+            total = gl.zeros(
+                [BLOCK_M // CONSUMERS],
+                dtype=gl.float32,
+                layout=gl.SliceLayout(1, scores_layout),
+            )
+            acc = gl.zeros(
+                [BLOCK_M // CONSUMERS, HEAD_DIM], dtype=gl.float32, layout=layout
+            )
+            mbarrier.wait(q_filled.index(part), i & 1)
+            queries = (
+                q_blocks.index(part).reshape([BLOCK_M // CONSUMERS, HEAD_DIM])
+                if CONSUMERS == 3
+                else q_blocks.index(part)
+                .reshape([BLOCK_M // CONSUMERS, HEAD_DIM])
+                .load(gl.DotOperandLayout(0, scores_layout, 2))
+            )
+            weights_before = gl.zeros(
+                [BLOCK_M // CONSUMERS, BLOCK_N],
+                o_blocks.dtype,
+                gl.DotOperandLayout(0, layout, 2),
+            )
+            if CONSUMERS < 3:
+                fence_async_shared()
+                mbarrier.arrive(q_emptied.index(part))
+            end = gl.minimum(S, index_1 + BLOCK_M) if CAUSAL else S
+            edge = gl.minimum(S, index_1 + 1) if CAUSAL else S
+            whole = (edge // BLOCK_N) * BLOCK_N
+            for _ in range(0, whole, BLOCK_N):
+                slot = turn % STAGES
+                mbarrier.wait(k_filled.index(slot), (turn // STAGES) & 1)
+                if CONSUMERS > 1:
+                    mbarrier.wait(
+                        turn_given.index(part), (turn & 1) ^ (1 if part == 0 else 0)
+                    )
+                scoring = warpgroup_mma(
+                    queries,
+                    k_blocks.index(slot).reshape([BLOCK_N, HEAD_DIM]).permute((1, 0)),
+                    gl.zeros(
+                        [BLOCK_M // CONSUMERS, BLOCK_N], gl.float32, scores_layout
+                    ),
+                    use_acc=False,
+                    is_async=True,
+                )
+                mbarrier.wait(v_filled.index(slot), (turn // STAGES) & 1)
+                adding = warpgroup_mma(
+                    weights_before,
+                    v_blocks.index(slot).reshape([BLOCK_N, HEAD_DIM]),
+                    acc,
+                    is_async=True,
+                )
+                if CONSUMERS > 1:
+                    mbarrier.arrive(turn_given.index((part + 1) % CONSUMERS))
+                products, sums = warpgroup_mma_wait(1, deps=(scoring, adding))
+                mbarrier.arrive(k_emptied.index(slot))
+                scores = products * scale
+                new_best = gl.maximum(best, gl.max(products, axis=1) * scale)
+                weights = gl.exp2(scores - new_best[:, None])
+                alpha = gl.exp2(best - new_best)
+                total = total * alpha + gl.sum(weights, axis=1)
+                best = new_best
+                acc = warpgroup_mma_wait(0, deps=(sums,))
+                mbarrier.arrive(v_emptied.index(slot))
+                weights_before = gl.convert_layout(
+                    weights.to(o_blocks.dtype), gl.DotOperandLayout(0, layout, 2)
+                )
+                acc *= gl.convert_layout(alpha, gl.SliceLayout(1, layout))[:, None]
+                turn += 1
+            for start in range(whole, end, BLOCK_N):
+                slot = turn % STAGES
+                mbarrier.wait(k_filled.index(slot), (turn // STAGES) & 1)
+                if CONSUMERS > 1:
+                    mbarrier.wait(
+                        turn_given.index(part), (turn & 1) ^ (1 if part == 0 else 0)
+                    )
+                scoring = warpgroup_mma(
+                    queries,
+                    k_blocks.index(slot).reshape([BLOCK_N, HEAD_DIM]).permute((1, 0)),
+                    gl.zeros(
+                        [BLOCK_M // CONSUMERS, BLOCK_N], gl.float32, scores_layout
+                    ),
+                    use_acc=False,
+                    is_async=True,
+                )
+                mbarrier.wait(v_filled.index(slot), (turn // STAGES) & 1)
+                adding = warpgroup_mma(
+                    weights_before,
+                    v_blocks.index(slot).reshape([BLOCK_N, HEAD_DIM]),
+                    acc,
+                    is_async=True,
+                )
+                if CONSUMERS > 1:
+                    mbarrier.arrive(turn_given.index((part + 1) % CONSUMERS))
+                products, sums = warpgroup_mma_wait(1, deps=(scoring, adding))
+                mbarrier.arrive(k_emptied.index(slot))
+                rn = start + gl.arange(
+                    0, BLOCK_N, layout=gl.SliceLayout(0, scores_layout)
+                )
+                scores = products * scale
+                seen = gl.where(rn[None, :] < S, scores, float("-inf"))
+                if CAUSAL:
+                    masked = gl.where(rm[:, None] >= rn[None, :], seen, float("-inf"))
+                else:
+                    masked = seen
+                new_best = gl.maximum(best, gl.max(masked, axis=1))
+                weights = gl.exp2(masked - new_best[:, None])
+                alpha = gl.exp2(best - new_best)
+                total = total * alpha + gl.sum(weights, axis=1)
+                best = new_best
+                acc = warpgroup_mma_wait(0, deps=(sums,))
+                mbarrier.arrive(v_emptied.index(slot))
+                weights_before = gl.convert_layout(
+                    weights.to(o_blocks.dtype), gl.DotOperandLayout(0, layout, 2)
+                )
+                acc *= gl.convert_layout(alpha, gl.SliceLayout(1, layout))[:, None]
+                turn += 1
+            slot = turn % STAGES
+            if CONSUMERS == 3:
+                mbarrier.arrive(q_emptied.index(part))
+            mbarrier.wait(k_filled.index(slot), (turn // STAGES) & 1)
+            mbarrier.arrive(k_emptied.index(slot))
+            if CONSUMERS > 1:
+                mbarrier.wait(
+                    turn_given.index(part), (turn & 1) ^ (1 if part == 0 else 0)
+                )
+            mbarrier.wait(v_filled.index(slot), (turn // STAGES) & 1)
+            adding = warpgroup_mma(
+                weights_before,
+                v_blocks.index(slot).reshape([BLOCK_N, HEAD_DIM]),
+                acc,
+                is_async=True,
+            )
+            if CONSUMERS > 1:
+                mbarrier.arrive(turn_given.index((part + 1) % CONSUMERS))
+            acc = warpgroup_mma_wait(0, deps=(adding,))
+            mbarrier.arrive(v_emptied.index(slot))
+            turn += 1
+            _write_block(
+                (acc / gl.convert_layout(total, gl.SliceLayout(1, layout))[:, None]).to(
+                    o_blocks.dtype
+                ),
+                o_desc,
+                [head, index_1 + part * (BLOCK_M // CONSUMERS), 0],
+                o_blocks.index(part),
+            )
     tma.store_wait(0)
 
 
@@ -397,6 +466,7 @@ def attention_specialised_kernel(
     k_desc,
     v_desc,
     o_desc,
+    H,
     S,
     HEAD_DIM: gl.constexpr,
     BLOCK_M: gl.constexpr,
@@ -420,6 +490,9 @@ def attention_specialised_kernel(
     q_filled = gl.allocate_shared_memory(
         gl.int64, [CONSUMERS, 1], mbarrier.MBarrierLayout()
     )
+    q_emptied = gl.allocate_shared_memory(
+        gl.int64, [CONSUMERS, 1], mbarrier.MBarrierLayout()
+    )
     k_filled = gl.allocate_shared_memory(
         gl.int64, [STAGES, 1], mbarrier.MBarrierLayout()
     )
@@ -437,19 +510,13 @@ def attention_specialised_kernel(
     )
     for part in gl.static_range(CONSUMERS):
         mbarrier.init(q_filled.index(part), count=1)
+        mbarrier.init(q_emptied.index(part), count=1)
         mbarrier.init(turn_given.index(part), count=1)
     for slot in gl.static_range(STAGES):
         mbarrier.init(k_filled.index(slot), count=1)
         mbarrier.init(k_emptied.index(slot), count=CONSUMERS)
         mbarrier.init(v_filled.index(slot), count=1)
         mbarrier.init(v_emptied.index(slot), count=CONSUMERS)
-    # The first turn has no weights from a turn before: none of them meets values.
-    layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, HEAD_DIM, 16])
-    v_blocks.index(0).reshape([BLOCK_N, HEAD_DIM]).store(
-        gl.zeros([BLOCK_N, HEAD_DIM], v_blocks.dtype, layout)
-    )
-    fence_async_shared()
-    mbarrier.arrive(v_filled.index(0))
     if CONSUMERS == 3:
         gl.warp_specialize(
             [
@@ -463,11 +530,13 @@ def attention_specialised_kernel(
                         v_blocks,
                         o_blocks,
                         q_filled,
+                        q_emptied,
                         k_filled,
                         k_emptied,
                         v_filled,
                         v_emptied,
                         turn_given,
+                        H,
                         S,
                         HEAD_DIM,
                         BLOCK_M,
@@ -487,11 +556,13 @@ def attention_specialised_kernel(
                         v_blocks,
                         o_blocks,
                         q_filled,
+                        q_emptied,
                         k_filled,
                         k_emptied,
                         v_filled,
                         v_emptied,
                         turn_given,
+                        H,
                         S,
                         HEAD_DIM,
                         BLOCK_M,
@@ -511,11 +582,13 @@ def attention_specialised_kernel(
                         v_blocks,
                         o_blocks,
                         q_filled,
+                        q_emptied,
                         k_filled,
                         k_emptied,
                         v_filled,
                         v_emptied,
                         turn_given,
+                        H,
                         S,
                         HEAD_DIM,
                         BLOCK_M,
@@ -535,10 +608,12 @@ def attention_specialised_kernel(
                         k_blocks,
                         v_blocks,
                         q_filled,
+                        q_emptied,
                         k_filled,
                         k_emptied,
                         v_filled,
                         v_emptied,
+                        H,
                         S,
                         BLOCK_M,
                         BLOCK_N,
@@ -564,11 +639,13 @@ def attention_specialised_kernel(
                         v_blocks,
                         o_blocks,
                         q_filled,
+                        q_emptied,
                         k_filled,
                         k_emptied,
                         v_filled,
                         v_emptied,
                         turn_given,
+                        H,
                         S,
                         HEAD_DIM,
                         BLOCK_M,
@@ -588,11 +665,13 @@ def attention_specialised_kernel(
                         v_blocks,
                         o_blocks,
                         q_filled,
+                        q_emptied,
                         k_filled,
                         k_emptied,
                         v_filled,
                         v_emptied,
                         turn_given,
+                        H,
                         S,
                         HEAD_DIM,
                         BLOCK_M,
@@ -612,10 +691,12 @@ def attention_specialised_kernel(
                         k_blocks,
                         v_blocks,
                         q_filled,
+                        q_emptied,
                         k_filled,
                         k_emptied,
                         v_filled,
                         v_emptied,
+                        H,
                         S,
                         BLOCK_M,
                         BLOCK_N,
@@ -641,11 +722,13 @@ def attention_specialised_kernel(
                         v_blocks,
                         o_blocks,
                         q_filled,
+                        q_emptied,
                         k_filled,
                         k_emptied,
                         v_filled,
                         v_emptied,
                         turn_given,
+                        H,
                         S,
                         HEAD_DIM,
                         BLOCK_M,
@@ -665,10 +748,12 @@ def attention_specialised_kernel(
                         k_blocks,
                         v_blocks,
                         q_filled,
+                        q_emptied,
                         k_filled,
                         k_emptied,
                         v_filled,
                         v_emptied,
+                        H,
                         S,
                         BLOCK_M,
                         BLOCK_N,
@@ -792,13 +877,19 @@ def attention(
     if _is_specialised(q, k, v, o) and HEAD_DIM in (64, 128):
 
         def _programs(meta):
-            return triton.cdiv(S, meta["BLOCK_M"]), H
+            return (
+                min(
+                    triton.cdiv(S, meta["BLOCK_M"]) * H,
+                    _gpu_property(device, "multi_processor_count"),
+                ),
+            )
 
         attention_specialised_kernel[_programs](
             _described(q),
             _described(k),
             _described(v),
             _described(o),
+            H,
             S,
             HEAD_DIM=HEAD_DIM,
             CAUSAL=CAUSAL,
@@ -893,6 +984,13 @@ def _launch_key(tensors, numbers, options):
     """What Triton compiles for, given dtypes: equal keys are launches of one binary."""
     places = [x if x is None else x.data_ptr() % 16 for x in tensors]
     return *places, *numbers, *options.values()
+
+
+def _gpu_property(device, name):
+    """What torch.cuda.get_device_properties says of the GPU that a launch is for."""
+    if _INTERPRETED:
+        return _INTERPRETED_GPU[name]
+    return getattr(torch.cuda.get_device_properties(device), name)
 
 
 def _records_gradient(label, *tensors):

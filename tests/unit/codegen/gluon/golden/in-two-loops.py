@@ -21,6 +21,14 @@ from triton.experimental.gluon.nvidia.hopper import TensorDescriptor as _GluonDe
 _INTERPRETED = triton.knobs.runtime.interpret
 # Offsets are int32, and masked lanes may lie up to one tile behind the last element.
 _INT32_REACH = 2**31 - 2**20
+# The GPU that Triton's interpreter stands for: an NVIDIA H200.
+_INTERPRETED_GPU = {
+    "multi_processor_count": 132,
+    "shared_memory_per_block_optin": 232448,
+    "warp_size": 32,
+    "major": 9,
+    "minor": 0,
+}
 # Binaries and grids of earlier launches.
 _LAUNCHES = {}
 # Triton 3.6 has other names for what the copy engine does.
@@ -175,10 +183,12 @@ def _in_two_loops_load(
     k_blocks,
     v_blocks,
     q_filled,
+    q_emptied,
     k_filled,
     k_emptied,
     v_filled,
     v_emptied,
+    H,
     S,
     CAUSAL: gl.constexpr,
     BLOCK_M: gl.constexpr,
@@ -187,51 +197,81 @@ def _in_two_loops_load(
     STAGES: gl.constexpr,
 ):
     turn = 0
-    head = gl.program_id(1)
-    first = (gl.num_programs(0) - 1 - gl.program_id(0)) * BLOCK_M
-    if CAUSAL:
-        edge = first
-        end = gl.minimum(first + BLOCK_M, S)
-    else:
-        edge = S
-        end = S
-    whole = (edge // BLOCK_N) * BLOCK_N
-    for i in gl.static_range(CONSUMERS):
-        mbarrier.expect(q_filled.index(i), q_desc.block_type.nbytes)
-        _load_block(
-            q_desc,
-            [head, first + i * (BLOCK_M // CONSUMERS), 0],
-            q_filled.index(i),
-            q_blocks.index(i),
+    index = gl.cdiv(S, BLOCK_M)
+    tiles = index * H
+    for i in range(gl.cdiv(tiles, gl.num_programs(0))):
+        tile = i * gl.num_programs(0) + gl.where(
+            i % 2 == 1, gl.num_programs(0) - 1 - gl.program_id(0), gl.program_id(0)
         )
-    for start in range(0, whole, BLOCK_N):
-        slot = turn % STAGES
-        mbarrier.wait(k_emptied.index(slot), ((turn // STAGES) & 1) ^ 1)
-        mbarrier.expect(k_filled.index(slot), k_desc.block_type.nbytes)
-        _load_block(
-            k_desc, [head, start, 0], k_filled.index(slot), k_blocks.index(slot)
-        )
-        turn += 1
-        slot = turn % STAGES
-        mbarrier.wait(v_emptied.index(slot), ((turn // STAGES) & 1) ^ 1)
-        mbarrier.expect(v_filled.index(slot), v_desc.block_type.nbytes)
-        _load_block(
-            v_desc, [head, start, 0], v_filled.index(slot), v_blocks.index(slot)
-        )
-    for start in range(whole, end, BLOCK_N):
-        slot = turn % STAGES
-        mbarrier.wait(k_emptied.index(slot), ((turn // STAGES) & 1) ^ 1)
-        mbarrier.expect(k_filled.index(slot), k_desc.block_type.nbytes)
-        _load_block(
-            k_desc, [head, start, 0], k_filled.index(slot), k_blocks.index(slot)
-        )
-        turn += 1
-        slot = turn % STAGES
-        mbarrier.wait(v_emptied.index(slot), ((turn // STAGES) & 1) ^ 1)
-        mbarrier.expect(v_filled.index(slot), v_desc.block_type.nbytes)
-        _load_block(
-            v_desc, [head, start, 0], v_filled.index(slot), v_blocks.index(slot)
-        )
+        if tile < tiles:
+            head = tile // index
+            first = (index - 1 - tile % index) * BLOCK_M
+            if CAUSAL:
+                edge = first
+                end = gl.minimum(first + BLOCK_M, S)
+            else:
+                edge = S
+                end = S
+            whole = (edge // BLOCK_N) * BLOCK_N
+            slot = turn % STAGES
+            for i_1 in gl.static_range(CONSUMERS):
+                mbarrier.wait(q_emptied.index(i_1), (i & 1) ^ 1)
+                mbarrier.expect(q_filled.index(i_1), q_desc.block_type.nbytes)
+                _load_block(
+                    q_desc,
+                    [head, first + i_1 * (BLOCK_M // CONSUMERS), 0],
+                    q_filled.index(i_1),
+                    q_blocks.index(i_1),
+                )
+            mbarrier.wait(v_emptied.index(slot), ((turn // STAGES) & 1) ^ 1)
+            mbarrier.expect(v_filled.index(slot), v_desc.block_type.nbytes)
+            _load_block(
+                v_desc, [0, -BLOCK_N, 0], v_filled.index(slot), v_blocks.index(slot)
+            )
+            for start in range(0, whole, BLOCK_N):
+                slot_1 = turn % STAGES
+                mbarrier.wait(k_emptied.index(slot_1), ((turn // STAGES) & 1) ^ 1)
+                mbarrier.expect(k_filled.index(slot_1), k_desc.block_type.nbytes)
+                _load_block(
+                    k_desc,
+                    [head, start, 0],
+                    k_filled.index(slot_1),
+                    k_blocks.index(slot_1),
+                )
+                turn += 1
+                slot_1 = turn % STAGES
+                mbarrier.wait(v_emptied.index(slot_1), ((turn // STAGES) & 1) ^ 1)
+                mbarrier.expect(v_filled.index(slot_1), v_desc.block_type.nbytes)
+                _load_block(
+                    v_desc,
+                    [head, start, 0],
+                    v_filled.index(slot_1),
+                    v_blocks.index(slot_1),
+                )
+            for start in range(whole, end, BLOCK_N):
+                slot_1 = turn % STAGES
+                mbarrier.wait(k_emptied.index(slot_1), ((turn // STAGES) & 1) ^ 1)
+                mbarrier.expect(k_filled.index(slot_1), k_desc.block_type.nbytes)
+                _load_block(
+                    k_desc,
+                    [head, start, 0],
+                    k_filled.index(slot_1),
+                    k_blocks.index(slot_1),
+                )
+                turn += 1
+                slot_1 = turn % STAGES
+                mbarrier.wait(v_emptied.index(slot_1), ((turn // STAGES) & 1) ^ 1)
+                mbarrier.expect(v_filled.index(slot_1), v_desc.block_type.nbytes)
+                _load_block(
+                    v_desc,
+                    [head, start, 0],
+                    v_filled.index(slot_1),
+                    v_blocks.index(slot_1),
+                )
+            slot_1 = turn % STAGES
+            mbarrier.wait(k_emptied.index(slot_1), ((turn // STAGES) & 1) ^ 1)
+            mbarrier.arrive(k_filled.index(slot_1))
+            turn += 1
 
 
 @gluon.jit
@@ -243,12 +283,14 @@ def _in_two_loops_multiply(
     v_blocks,
     o_blocks,
     q_filled,
+    q_emptied,
     k_filled,
     k_emptied,
     v_filled,
     v_emptied,
     turn_given,
     lse_ptr,
+    H,
     S,
     stride_lse_h,
     stride_lse_s,
@@ -264,137 +306,173 @@ def _in_two_loops_multiply(
     )
     layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, D, 16])
     turn = 0
-    head = gl.program_id(1)
-    first = (gl.num_programs(0) - 1 - gl.program_id(0)) * BLOCK_M
-    rm = first + (
-        gl.arange(0, BLOCK_M // CONSUMERS, layout=gl.SliceLayout(1, scores_layout))
-        + part * (BLOCK_M // CONSUMERS)
-    )
-    scale = gl.rsqrt(gl.full([], D, gl.float32)) * 1.44269504
-    best = gl.full(
-        [BLOCK_M // CONSUMERS],
-        float("-inf"),
-        dtype=gl.float32,
-        layout=gl.SliceLayout(1, scores_layout),
-    )
-    total = gl.zeros(
-        [BLOCK_M // CONSUMERS],
-        dtype=gl.float32,
-        layout=gl.SliceLayout(1, scores_layout),
-    )
-    acc = gl.zeros([BLOCK_M // CONSUMERS, D], dtype=gl.float32, layout=layout)
-    if CAUSAL:
-        edge = first
-        end = gl.minimum(first + BLOCK_M, S)
-    else:
-        edge = S
-        end = S
-    whole = (edge // BLOCK_N) * BLOCK_N
-    mbarrier.wait(q_filled.index(part), 0)
-    queries = (
-        q_blocks.index(part)
-        .reshape([BLOCK_M // CONSUMERS, D])
-        .load(gl.DotOperandLayout(0, scores_layout, 2))
-    )
-    weights_before = gl.zeros(
-        [BLOCK_M // CONSUMERS, BLOCK_N],
-        o_blocks.dtype,
-        gl.DotOperandLayout(0, layout, 2),
-    )
-    for _ in range(0, whole, BLOCK_N):
-        slot = turn % STAGES
-        mbarrier.wait(k_filled.index(slot), (turn // STAGES) & 1)
-        if CONSUMERS > 1:
-            mbarrier.wait(turn_given.index(part), (turn & 1) ^ (1 if part == 0 else 0))
-        scoring = warpgroup_mma(
-            queries,
-            k_blocks.index(slot).reshape([BLOCK_N, D]).permute((1, 0)),
-            gl.zeros([BLOCK_M // CONSUMERS, BLOCK_N], gl.float32, scores_layout),
-            use_acc=False,
-            is_async=True,
+    index = gl.cdiv(S, BLOCK_M)
+    tiles = index * H
+    for i in range(gl.cdiv(tiles, gl.num_programs(0))):
+        tile = i * gl.num_programs(0) + gl.where(
+            i % 2 == 1, gl.num_programs(0) - 1 - gl.program_id(0), gl.program_id(0)
         )
-        mbarrier.wait(v_filled.index(slot), (turn // STAGES) & 1)
-        adding = warpgroup_mma(
-            weights_before,
-            v_blocks.index(slot).reshape([BLOCK_N, D]),
-            acc,
-            is_async=True,
-        )
-        if CONSUMERS > 1:
-            mbarrier.arrive(turn_given.index((part + 1) % CONSUMERS))
-        products, sums = warpgroup_mma_wait(1, deps=(scoring, adding))
-        mbarrier.arrive(k_emptied.index(slot))
-        new_best = gl.maximum(best, gl.max(products, axis=1) * scale)
-        weights = gl.exp2(products * scale - new_best[:, None])
-        alpha = gl.exp2(best - new_best)
-        total = total * alpha + gl.sum(weights, axis=1)
-        best = new_best
-        acc = warpgroup_mma_wait(0, deps=(sums,))
-        mbarrier.arrive(v_emptied.index(slot))
-        weights_before = gl.convert_layout(
-            weights.to(o_blocks.dtype), gl.DotOperandLayout(0, layout, 2)
-        )
-        acc *= gl.convert_layout(alpha, gl.SliceLayout(1, layout))[:, None]
-        turn += 1
-    for start in range(whole, end, BLOCK_N):
-        slot = turn % STAGES
-        mbarrier.wait(k_filled.index(slot), (turn // STAGES) & 1)
-        if CONSUMERS > 1:
-            mbarrier.wait(turn_given.index(part), (turn & 1) ^ (1 if part == 0 else 0))
-        scoring = warpgroup_mma(
-            queries,
-            k_blocks.index(slot).reshape([BLOCK_N, D]).permute((1, 0)),
-            gl.zeros([BLOCK_M // CONSUMERS, BLOCK_N], gl.float32, scores_layout),
-            use_acc=False,
-            is_async=True,
-        )
-        mbarrier.wait(v_filled.index(slot), (turn // STAGES) & 1)
-        adding = warpgroup_mma(
-            weights_before,
-            v_blocks.index(slot).reshape([BLOCK_N, D]),
-            acc,
-            is_async=True,
-        )
-        if CONSUMERS > 1:
-            mbarrier.arrive(turn_given.index((part + 1) % CONSUMERS))
-        products, sums = warpgroup_mma_wait(1, deps=(scoring, adding))
-        mbarrier.arrive(k_emptied.index(slot))
-        columns = start + gl.arange(0, BLOCK_N, layout=gl.SliceLayout(0, scores_layout))
-        if CAUSAL:
-            result = gl.where(rm[:, None] >= columns[None, :], products, float("-inf"))
-        else:
-            result = gl.where(columns[None, :] < S, products, float("-inf"))
-        new_best = gl.maximum(best, gl.max(result, axis=1) * scale)
-        weights = gl.exp2(result * scale - new_best[:, None])
-        alpha = gl.exp2(best - new_best)
-        total = total * alpha + gl.sum(weights, axis=1)
-        best = new_best
-        acc = warpgroup_mma_wait(0, deps=(sums,))
-        mbarrier.arrive(v_emptied.index(slot))
-        weights_before = gl.convert_layout(
-            weights.to(o_blocks.dtype), gl.DotOperandLayout(0, layout, 2)
-        )
-        acc *= gl.convert_layout(alpha, gl.SliceLayout(1, layout))[:, None]
-        turn += 1
-    slot = turn % STAGES
-    mbarrier.wait(v_filled.index(slot), (turn // STAGES) & 1)
-    adding = warpgroup_mma(
-        weights_before, v_blocks.index(slot).reshape([BLOCK_N, D]), acc, is_async=True
-    )
-    acc = warpgroup_mma_wait(0, deps=(adding,))
-    _write_block(
-        (acc / gl.convert_layout(total, gl.SliceLayout(1, layout))[:, None]).to(
-            o_blocks.dtype
-        ),
-        o_desc,
-        [head, first + part * (BLOCK_M // CONSUMERS), 0],
-        o_blocks.index(part),
-    )
-    gl.store(
-        lse_ptr + head * stride_lse_h + rm * stride_lse_s,
-        best + gl.log2(total),
-        mask=rm < S,
-    )
+        if tile < tiles:
+            head = tile // index
+            first = (index - 1 - tile % index) * BLOCK_M
+            rm = first + (
+                gl.arange(
+                    0, BLOCK_M // CONSUMERS, layout=gl.SliceLayout(1, scores_layout)
+                )
+                + part * (BLOCK_M // CONSUMERS)
+            )
+            scale = gl.rsqrt(gl.full([], D, gl.float32)) * 1.44269504
+            best = gl.full(
+                [BLOCK_M // CONSUMERS],
+                float("-inf"),
+                dtype=gl.float32,
+                layout=gl.SliceLayout(1, scores_layout),
+            )
+            total = gl.zeros(
+                [BLOCK_M // CONSUMERS],
+                dtype=gl.float32,
+                layout=gl.SliceLayout(1, scores_layout),
+            )
+            acc = gl.zeros([BLOCK_M // CONSUMERS, D], dtype=gl.float32, layout=layout)
+            if CAUSAL:
+                edge = first
+                end = gl.minimum(first + BLOCK_M, S)
+            else:
+                edge = S
+                end = S
+            whole = (edge // BLOCK_N) * BLOCK_N
+            mbarrier.wait(q_filled.index(part), i & 1)
+            queries = (
+                q_blocks.index(part)
+                .reshape([BLOCK_M // CONSUMERS, D])
+                .load(gl.DotOperandLayout(0, scores_layout, 2))
+            )
+            weights_before = gl.zeros(
+                [BLOCK_M // CONSUMERS, BLOCK_N],
+                o_blocks.dtype,
+                gl.DotOperandLayout(0, layout, 2),
+            )
+            fence_async_shared()
+            mbarrier.arrive(q_emptied.index(part))
+            for _ in range(0, whole, BLOCK_N):
+                slot = turn % STAGES
+                mbarrier.wait(k_filled.index(slot), (turn // STAGES) & 1)
+                if CONSUMERS > 1:
+                    mbarrier.wait(
+                        turn_given.index(part), (turn & 1) ^ (1 if part == 0 else 0)
+                    )
+                scoring = warpgroup_mma(
+                    queries,
+                    k_blocks.index(slot).reshape([BLOCK_N, D]).permute((1, 0)),
+                    gl.zeros(
+                        [BLOCK_M // CONSUMERS, BLOCK_N], gl.float32, scores_layout
+                    ),
+                    use_acc=False,
+                    is_async=True,
+                )
+                mbarrier.wait(v_filled.index(slot), (turn // STAGES) & 1)
+                adding = warpgroup_mma(
+                    weights_before,
+                    v_blocks.index(slot).reshape([BLOCK_N, D]),
+                    acc,
+                    is_async=True,
+                )
+                if CONSUMERS > 1:
+                    mbarrier.arrive(turn_given.index((part + 1) % CONSUMERS))
+                products, sums = warpgroup_mma_wait(1, deps=(scoring, adding))
+                mbarrier.arrive(k_emptied.index(slot))
+                new_best = gl.maximum(best, gl.max(products, axis=1) * scale)
+                weights = gl.exp2(products * scale - new_best[:, None])
+                alpha = gl.exp2(best - new_best)
+                total = total * alpha + gl.sum(weights, axis=1)
+                best = new_best
+                acc = warpgroup_mma_wait(0, deps=(sums,))
+                mbarrier.arrive(v_emptied.index(slot))
+                weights_before = gl.convert_layout(
+                    weights.to(o_blocks.dtype), gl.DotOperandLayout(0, layout, 2)
+                )
+                acc *= gl.convert_layout(alpha, gl.SliceLayout(1, layout))[:, None]
+                turn += 1
+            for start in range(whole, end, BLOCK_N):
+                slot = turn % STAGES
+                mbarrier.wait(k_filled.index(slot), (turn // STAGES) & 1)
+                if CONSUMERS > 1:
+                    mbarrier.wait(
+                        turn_given.index(part), (turn & 1) ^ (1 if part == 0 else 0)
+                    )
+                scoring = warpgroup_mma(
+                    queries,
+                    k_blocks.index(slot).reshape([BLOCK_N, D]).permute((1, 0)),
+                    gl.zeros(
+                        [BLOCK_M // CONSUMERS, BLOCK_N], gl.float32, scores_layout
+                    ),
+                    use_acc=False,
+                    is_async=True,
+                )
+                mbarrier.wait(v_filled.index(slot), (turn // STAGES) & 1)
+                adding = warpgroup_mma(
+                    weights_before,
+                    v_blocks.index(slot).reshape([BLOCK_N, D]),
+                    acc,
+                    is_async=True,
+                )
+                if CONSUMERS > 1:
+                    mbarrier.arrive(turn_given.index((part + 1) % CONSUMERS))
+                products, sums = warpgroup_mma_wait(1, deps=(scoring, adding))
+                mbarrier.arrive(k_emptied.index(slot))
+                columns = start + gl.arange(
+                    0, BLOCK_N, layout=gl.SliceLayout(0, scores_layout)
+                )
+                if CAUSAL:
+                    result = gl.where(
+                        rm[:, None] >= columns[None, :], products, float("-inf")
+                    )
+                else:
+                    result = gl.where(columns[None, :] < S, products, float("-inf"))
+                new_best = gl.maximum(best, gl.max(result, axis=1) * scale)
+                weights = gl.exp2(result * scale - new_best[:, None])
+                alpha = gl.exp2(best - new_best)
+                total = total * alpha + gl.sum(weights, axis=1)
+                best = new_best
+                acc = warpgroup_mma_wait(0, deps=(sums,))
+                mbarrier.arrive(v_emptied.index(slot))
+                weights_before = gl.convert_layout(
+                    weights.to(o_blocks.dtype), gl.DotOperandLayout(0, layout, 2)
+                )
+                acc *= gl.convert_layout(alpha, gl.SliceLayout(1, layout))[:, None]
+                turn += 1
+            slot = turn % STAGES
+            mbarrier.wait(k_filled.index(slot), (turn // STAGES) & 1)
+            mbarrier.arrive(k_emptied.index(slot))
+            if CONSUMERS > 1:
+                mbarrier.wait(
+                    turn_given.index(part), (turn & 1) ^ (1 if part == 0 else 0)
+                )
+            mbarrier.wait(v_filled.index(slot), (turn // STAGES) & 1)
+            adding = warpgroup_mma(
+                weights_before,
+                v_blocks.index(slot).reshape([BLOCK_N, D]),
+                acc,
+                is_async=True,
+            )
+            if CONSUMERS > 1:
+                mbarrier.arrive(turn_given.index((part + 1) % CONSUMERS))
+            acc = warpgroup_mma_wait(0, deps=(adding,))
+            mbarrier.arrive(v_emptied.index(slot))
+            turn += 1
+            _write_block(
+                (acc / gl.convert_layout(total, gl.SliceLayout(1, layout))[:, None]).to(
+                    o_blocks.dtype
+                ),
+                o_desc,
+                [head, first + part * (BLOCK_M // CONSUMERS), 0],
+                o_blocks.index(part),
+            )
+            gl.store(
+                lse_ptr + head * stride_lse_h + rm * stride_lse_s,
+                best + gl.log2(total),
+                mask=rm < S,
+            )
     tma.store_wait(0)
 
 
@@ -433,6 +511,7 @@ def in_two_loops_specialised_kernel(
     v_desc,
     o_desc,
     lse_ptr,
+    H,
     S,
     stride_lse_h,
     stride_lse_s,
@@ -458,6 +537,9 @@ def in_two_loops_specialised_kernel(
     q_filled = gl.allocate_shared_memory(
         gl.int64, [CONSUMERS, 1], mbarrier.MBarrierLayout()
     )
+    q_emptied = gl.allocate_shared_memory(
+        gl.int64, [CONSUMERS, 1], mbarrier.MBarrierLayout()
+    )
     k_filled = gl.allocate_shared_memory(
         gl.int64, [STAGES, 1], mbarrier.MBarrierLayout()
     )
@@ -475,19 +557,13 @@ def in_two_loops_specialised_kernel(
     )
     for part in gl.static_range(CONSUMERS):
         mbarrier.init(q_filled.index(part), count=1)
+        mbarrier.init(q_emptied.index(part), count=1)
         mbarrier.init(turn_given.index(part), count=1)
     for slot in gl.static_range(STAGES):
         mbarrier.init(k_filled.index(slot), count=1)
         mbarrier.init(k_emptied.index(slot), count=CONSUMERS)
         mbarrier.init(v_filled.index(slot), count=1)
         mbarrier.init(v_emptied.index(slot), count=CONSUMERS)
-    # The first turn has no weights from a turn before: none of them meets values.
-    layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, D, 16])
-    v_blocks.index(0).reshape([BLOCK_N, D]).store(
-        gl.zeros([BLOCK_N, D], v_blocks.dtype, layout)
-    )
-    fence_async_shared()
-    mbarrier.arrive(v_filled.index(0))
     if CONSUMERS == 2:
         gl.warp_specialize(
             [
@@ -501,12 +577,14 @@ def in_two_loops_specialised_kernel(
                         v_blocks,
                         o_blocks,
                         q_filled,
+                        q_emptied,
                         k_filled,
                         k_emptied,
                         v_filled,
                         v_emptied,
                         turn_given,
                         lse_ptr,
+                        H,
                         S,
                         stride_lse_h,
                         stride_lse_s,
@@ -528,12 +606,14 @@ def in_two_loops_specialised_kernel(
                         v_blocks,
                         o_blocks,
                         q_filled,
+                        q_emptied,
                         k_filled,
                         k_emptied,
                         v_filled,
                         v_emptied,
                         turn_given,
                         lse_ptr,
+                        H,
                         S,
                         stride_lse_h,
                         stride_lse_s,
@@ -555,10 +635,12 @@ def in_two_loops_specialised_kernel(
                         k_blocks,
                         v_blocks,
                         q_filled,
+                        q_emptied,
                         k_filled,
                         k_emptied,
                         v_filled,
                         v_emptied,
+                        H,
                         S,
                         CAUSAL,
                         BLOCK_M,
@@ -584,12 +666,14 @@ def in_two_loops_specialised_kernel(
                         v_blocks,
                         o_blocks,
                         q_filled,
+                        q_emptied,
                         k_filled,
                         k_emptied,
                         v_filled,
                         v_emptied,
                         turn_given,
                         lse_ptr,
+                        H,
                         S,
                         stride_lse_h,
                         stride_lse_s,
@@ -611,10 +695,12 @@ def in_two_loops_specialised_kernel(
                         k_blocks,
                         v_blocks,
                         q_filled,
+                        q_emptied,
                         k_filled,
                         k_emptied,
                         v_filled,
                         v_emptied,
+                        H,
                         S,
                         CAUSAL,
                         BLOCK_M,
@@ -738,7 +824,12 @@ def in_two_loops(
     if _is_specialised(q, k, v, o) and D in (64, 128):
 
         def _programs(meta):
-            return triton.cdiv(S, meta["BLOCK_M"]), H
+            return (
+                min(
+                    triton.cdiv(S, meta["BLOCK_M"]) * H,
+                    _gpu_property(device, "multi_processor_count"),
+                ),
+            )
 
         in_two_loops_specialised_kernel[_programs](
             _described(q),
@@ -746,6 +837,7 @@ def in_two_loops(
             _described(v),
             _described(o),
             lse,
+            H,
             S,
             stride_lse_h,
             stride_lse_s,
@@ -833,6 +925,13 @@ def _launch_key(tensors, numbers, options):
     """What Triton compiles for, given dtypes: equal keys are launches of one binary."""
     places = [x if x is None else x.data_ptr() % 16 for x in tensors]
     return *places, *numbers, *options.values()
+
+
+def _gpu_property(device, name):
+    """What torch.cuda.get_device_properties says of the GPU that a launch is for."""
+    if _INTERPRETED:
+        return _INTERPRETED_GPU[name]
+    return getattr(torch.cuda.get_device_properties(device), name)
 
 
 def _records_gradient(label, *tensors):

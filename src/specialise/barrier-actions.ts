@@ -9,6 +9,8 @@ export interface Scenario {
   readonly pieces: number;
   readonly depth: number;
   readonly turns: readonly number[];
+  /** How many of them each consumer leaves to the others. */
+  readonly idle?: readonly number[];
 }
 
 /** A buffer, and the turn whose block it must hold; a consumer's own holds that of a tile. */
@@ -65,7 +67,10 @@ class Unrolled {
           this.#run(step.body, 0);
         });
       case "turns":
-        for (let i = 0; i < turns[this.#tile]!; i++) this.#run(step.body, i);
+        for (let i = 0; i < turns[this.#tile]! - this.#idle; i++) this.#run(step.body, i);
+        return;
+      case "idle turns":
+        for (let i = 0; i < this.#idle; i++) this.#run(step.body, i);
         return;
       case "epilogue":
         for (let i = 0; i < pieces; i++) this.#run(step.piece, i);
@@ -145,6 +150,12 @@ class Unrolled {
     const slot = this.#slotOf(this.#count);
     const reads = operands.map((operand): Read => ({ buffer: slotBuffer(operand, slot), turn: this.#count }));
     this.actions.push({ kind: "multiply", reads: [...own, ...reads] });
+  }
+
+  /** The turns that a consumer leaves to the others, of the tile. */
+  get #idle(): number {
+    const { idle = [], turns } = this.scenario;
+    return this.consumer === undefined ? 0 : Math.min(idle[this.consumer] ?? 0, turns[this.#tile]!);
   }
 
   get #queriesLeave(): boolean {

@@ -44,6 +44,8 @@ export type Step =
   /** Counts the turn. */
   | { readonly kind: "advance" }
   | { readonly kind: "turns"; readonly body: readonly Step[] }
+  /** Turns of a tile that a consumer leaves to the others: its rows see none of their keys. */
+  | { readonly kind: "idle turns"; readonly body: readonly Step[] }
   | { readonly kind: "tiles"; readonly body: readonly Step[] }
   /** What the author does with the product, which writes tiles piece by piece. */
   | { readonly kind: "epilogue"; readonly piece: readonly Step[] }
@@ -134,7 +136,8 @@ export const QUERIES_LEAVE = 3;
  *
  * Values are emptied after keys, and the producer waits for theirs first, so its wait for a slot of keys is always short.
  *
- * Several consumers take turns: while one makes weights, the products of another run.
+ * Several consumers take turns: while one makes weights, the products of another run. One whose rows see no more keys
+ * gives its remaining turns away.
  */
 export const attentionPipeline: Pipeline = {
   barriers: {
@@ -209,6 +212,18 @@ export const attentionPipeline: Pipeline = {
         { kind: "settle", running: 0 },
         { kind: "release", barrier: "valuesEmptied", ago: 0, when: "always" },
         { kind: "advance" },
+        {
+          kind: "idle turns",
+          body: [
+            { kind: "wait", barrier: "keysFilled" },
+            { kind: "release", barrier: "keysEmptied", ago: 0, when: "always" },
+            { kind: "await turn" },
+            { kind: "give turn" },
+            { kind: "wait", barrier: "valuesFilled" },
+            { kind: "release", barrier: "valuesEmptied", ago: 0, when: "always" },
+            { kind: "advance" },
+          ],
+        },
         { kind: "epilogue", piece: writePiece },
       ],
     },

@@ -7,19 +7,28 @@ import { AttentionStatements } from "./attention-statements.js";
 import { type Build, INTEGER } from "./part-writer.js";
 
 export class AttentionBounds extends AttentionStatements {
-  /** Where keys end that any row sees. */
-  endOf({ end }: ForStatement, { limits }: Masks): Argument {
-    const last = py.binary(this.names.rows, "-", py.number("1"));
-    // A number may hide all keys from all rows; then the first turn must say so.
-    const ending = limits.filter(({ hides, isOfRows }) => hides && isOfRows);
-    return this.#least("end", end, ending, (limit, more) => py.binary(limit, "+", more ? this.names.rows : last));
+  /** Where keys end that any row of the tile sees, or any of the consumer's. */
+  endOf({ end }: ForStatement, masks: Masks, isOwn: boolean): Argument {
+    const count = isOwn ? this.rowsOfPart() : this.names.rows;
+    return this.#least(isOwn ? "own_end" : "end", end, ending(masks), (limit, { more }) => {
+      const first = isOwn ? this.rowsFrom(limit, this.names.part) : limit;
+      return py.binary(first, "+", more ? count : py.binary(count, "-", py.number("1")));
+    });
   }
 
-  /** Where the turns end whose keys all rows see. */
-  wholeOf({ end, step }: ForStatement, { limits }: Masks): Argument {
-    const least = this.#least("edge", end, limits, (limit, more) =>
-      more ? py.binary(limit, "+", py.number("1")) : limit,
-    );
+  /** Whether consumers end with the keys of their own rows. */
+  endsApart(loop: ForStatement): boolean {
+    const { loops, masks } = this.specialised;
+    const found = masks.get(loop);
+    return this.isConsumer && loops.size === 1 && found !== undefined && ending(found).length > 0;
+  }
+
+  /** Where the turns end whose keys all rows see, of the tile or of the consumer. */
+  wholeOf({ end, step }: ForStatement, { limits }: Masks, isOwn: boolean): Argument {
+    const least = this.#least("edge", end, limits, (limit, { more, isOfRows }) => {
+      const first = isOwn && isOfRows ? this.rowsFrom(limit, this.names.part) : limit;
+      return more ? py.binary(first, "+", py.number("1")) : first;
+    });
     return this.made(
       "whole",
       INTEGER,
@@ -34,18 +43,16 @@ export class AttentionBounds extends AttentionStatements {
     name: string,
     end: Argument,
     limits: readonly KeyLimit[],
-    at: (limit: Expression, more: boolean) => Expression,
+    at: (limit: Expression, given: KeyLimit) => Expression,
   ): Argument {
     let least = end;
-    for (const { starts, more, arm, isOfRows } of limits) {
+    for (const limit of limits) {
+      const { starts, more, arm, isOfRows } = limit;
       if (!isOfRows && more === 0 && starts.length === 1 && starts[0] === end) continue;
       const build: Build = (before, ...given) => {
         const [condition, ...parts] = arm ? given : [undefined, ...given];
-        const limit = at(
-          parts.reduce((sum, part) => py.binary(sum!, "+", part!))!,
-          more === 1,
-        );
-        const lesser = py.call("tl.minimum", before!, limit);
+        const sum = parts.reduce((x, y) => py.binary(x!, "+", y!))!;
+        const lesser = py.call("tl.minimum", before!, at(sum, limit));
         if (!arm || !condition) return lesser;
         return arm.isThen ? py.conditional(lesser, condition, before!) : py.conditional(before!, condition, lesser);
       };
@@ -54,3 +61,6 @@ export class AttentionBounds extends AttentionStatements {
     return least;
   }
 }
+
+/** Limits behind which no row sees a key. A number may hide all keys from all rows; then the first turn must say so. */
+const ending = ({ limits }: Masks): readonly KeyLimit[] => limits.filter(({ hides, isOfRows }) => hides && isOfRows);

@@ -15,7 +15,7 @@ import type { Expression } from "../python/py.js";
 import * as py from "../python/py-build.js";
 import { WRITE_BLOCK } from "./gluon-helpers.js";
 import type { AttentionNames, Staged } from "./part-names.js";
-import { type Build } from "./part-writer.js";
+import { type Build, INTEGER } from "./part-writer.js";
 import type { Part } from "./parts.js";
 import { AttentionLoads, isOwn, type SizeOf } from "./attention-loads.js";
 
@@ -40,6 +40,8 @@ class AttentionPart extends AttentionLoads {
   /** The weights of the turn before, as a product takes them. */
   readonly #weights: Variable;
   #queries: Value | undefined;
+  /** From where a consumer's own keys end to where the tile's do. */
+  #left: ForStatement | undefined;
   /** Products that run: queries by keys, and weights by values. */
   #products: Value | undefined;
   #sums: Value | undefined;
@@ -93,9 +95,10 @@ class AttentionPart extends AttentionLoads {
   #turns(loop: ForStatement, body: readonly Step[]): void {
     this.loop = this.specialised.loops.get(loop)!;
     const masks = this.specialised.masks.get(loop);
-    const end = masks ? this.endOf(loop, masks) : loop.end;
+    const isOwn = this.endsApart(loop);
+    const end = masks ? this.endOf(loop, masks, isOwn) : loop.end;
     if (!masks || !this.isConsumer) return this.#turnsOf({ ...loop, end }, body);
-    const whole = this.wholeOf(loop, masks);
+    const whole = this.wholeOf(loop, masks, isOwn);
     this.stands = new Map(masks.unmasked);
     this.#turnsOf({ ...loop, end: whole }, body);
     this.stands = new Map();
@@ -103,6 +106,24 @@ class AttentionPart extends AttentionLoads {
     this.#turnsOf({ ...loop, start: whole, end, index: this.anew([loop.index])[0]! }, body);
     this.isAgain = false;
     this.stands = new Map();
+    if (isOwn) this.#left = { ...loop, start: end, end: this.endOf(loop, masks, false) };
+  }
+
+  /** The turns of the tile that a consumer leaves to the others. */
+  #idle(body: readonly Step[]): void {
+    const loop = this.#left;
+    if (!loop) return;
+    const start = this.value(
+      INTEGER,
+      (end, keys) => py.binary(py.call("tl.cdiv", end!, keys!), "*", keys!),
+      loop.start,
+      loop.step,
+    );
+    const block = this.block(() => {
+      this.#beginSlot();
+      this.#steps(body);
+    });
+    this.append({ ...loop, start, index: this.fresh(INTEGER), options: {}, body: block });
   }
 
   #turnsOf(loop: ForStatement, body: readonly Step[]): void {
@@ -135,6 +156,8 @@ class AttentionPart extends AttentionLoads {
         return this.expect(step.barrier === "keysFilled" ? this.names.keys : this.names.values, step);
       case "copy":
         return this.copy(step);
+      case "idle turns":
+        return this.#idle(step.body);
       case "blank":
         return this.blank(step);
       case "take":

@@ -94,6 +94,7 @@ class PartBuilder extends TilePart {
         return this.advance();
       case "drain":
         return this.do(() => py.call("tma.store_wait", py.number("0")));
+      case "idle turns":
       case "blank":
       case "take":
       case "await turn":

@@ -73,6 +73,7 @@ const all: readonly Sample[] = [
     kernel: attentions.inTwoLoops,
     others: { lse: "float32" },
     constants: { D: head, CAUSAL: isCausal },
+    most: 24,
   },
   { name: "in_one_loop", kernel: attentions.inOneLoop, constants: { D: head, CAUSAL: isCausal } },
   { name: "grouped", kernel: attentions.grouped, constants: { D: head } },

@@ -143,10 +143,14 @@ const attentions = [
   { stages: 2, consumers: 2, tiles: [[0], [1], [2], [4], [1, 1], [2, 0, 1], [1, 2, 1]] },
   { stages: 2, consumers: 3, tiles: [[0], [1], [2], [1, 1], [0, 2]] },
   { stages: 3, consumers: 1, tiles: [[2], [1, 1, 1], [3, 0, 2]] },
+  // The last consumer's rows see most keys.
+  { stages: 2, consumers: 2, idle: [1], tiles: [[1], [2], [2, 1]] },
+  { stages: 2, consumers: 3, idle: [2, 1], tiles: [[2], [1, 1]] },
 ].flatMap(({ tiles, ...sizes }) => tiles.map((turns): Scenario => ({ ...sizes, turns, pieces: 1, depth: 1 })));
 
 describe("attention", () => {
-  test.each(attentions)("should be right with $stages slots, $consumers consumers, turns $turns", (scenario) => {
+  const text = "should be right with $stages slots, $consumers consumers, turns $turns, of which idle $idle";
+  test.each(attentions)(text, (scenario) => {
     expect(exploreBarriers(attentionPipeline, scenario)).toBeUndefined();
   });
 
@@ -230,6 +234,7 @@ describe("attention", () => {
       /overwrites block 2 of slot \d while a product reads it|while a product runs/,
     ],
     ["that does not count turns", consumer(without("advance")), /./],
+    ["whose consumers end early", consumer(without("idle turns")), /deadlock/],
     [
       "whose consumers give no turn",
       consumer(without("give turn")),

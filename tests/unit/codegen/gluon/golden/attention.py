@@ -294,8 +294,18 @@ def _attention_multiply(
             if CONSUMERS < 3:
                 fence_async_shared()
                 mbarrier.arrive(q_emptied.index(part))
-            end = gl.minimum(S, index_1 + BLOCK_M) if CAUSAL else S
-            edge = gl.minimum(S, index_1 + 1) if CAUSAL else S
+            own_end = (
+                gl.minimum(
+                    S, index_1 + part * (BLOCK_M // CONSUMERS) + BLOCK_M // CONSUMERS
+                )
+                if CAUSAL
+                else S
+            )
+            edge = (
+                gl.minimum(S, index_1 + part * (BLOCK_M // CONSUMERS) + 1)
+                if CAUSAL
+                else S
+            )
             whole = (edge // BLOCK_N) * BLOCK_N
             for _ in range(0, whole, BLOCK_N):
                 slot = turn % STAGES
@@ -337,7 +347,7 @@ def _attention_multiply(
                 )
                 acc *= gl.convert_layout(alpha, gl.SliceLayout(1, layout))[:, None]
                 turn += 1
-            for start in range(whole, end, BLOCK_N):
+            for start in range(whole, own_end, BLOCK_N):
                 slot = turn % STAGES
                 mbarrier.wait(k_filled.index(slot), (turn // STAGES) & 1)
                 if CONSUMERS > 1:
@@ -385,6 +395,7 @@ def _attention_multiply(
                 )
                 acc *= gl.convert_layout(alpha, gl.SliceLayout(1, layout))[:, None]
                 turn += 1
+            end = gl.minimum(S, index_1 + BLOCK_M) if CAUSAL else S
             slot = turn % STAGES
             if CONSUMERS == 3:
                 mbarrier.arrive(q_emptied.index(part))
@@ -406,6 +417,19 @@ def _attention_multiply(
             acc = warpgroup_mma_wait(0, deps=(adding,))
             mbarrier.arrive(v_emptied.index(slot))
             turn += 1
+            for _ in range(gl.cdiv(own_end, BLOCK_N) * BLOCK_N, end, BLOCK_N):
+                slot_1 = turn % STAGES
+                mbarrier.wait(k_filled.index(slot_1), (turn // STAGES) & 1)
+                mbarrier.arrive(k_emptied.index(slot_1))
+                if CONSUMERS > 1:
+                    mbarrier.wait(
+                        turn_given.index(part), (turn & 1) ^ (1 if part == 0 else 0)
+                    )
+                if CONSUMERS > 1:
+                    mbarrier.arrive(turn_given.index((part + 1) % CONSUMERS))
+                mbarrier.wait(v_filled.index(slot_1), (turn // STAGES) & 1)
+                mbarrier.arrive(v_emptied.index(slot_1))
+                turn += 1
             _write_block(
                 (acc / gl.convert_layout(total, gl.SliceLayout(1, layout))[:, None]).to(
                     o_blocks.dtype

@@ -236,7 +236,7 @@ def merged(earlier: list[dict[str, Any]], rows: list[dict[str, Any]]) -> list[di
             return tuple(row.get(key) for key in ("timed", "size", "head_dim", "mask", "dtype"))
         return (json.dumps(row),)
 
-    own = {about(row): row for row in rows}
+    own = {about(row): row for row in rows if "skipped" not in row}
     kept = [own.pop(about(row), row) for row in earlier]
     return [*kept, *own.values()]
 

@@ -141,12 +141,14 @@ describe("should find what is wrong with a plan", () => {
 const attentions = [
   { stages: 2, consumers: 1, tiles: [[0], [1], [4], [1, 1], [0, 2, 1], [2, 0, 0, 3]] },
   { stages: 2, consumers: 2, tiles: [[0], [1], [2], [4], [1, 1], [2, 0, 1], [1, 2, 1]] },
-  { stages: 2, consumers: 3, tiles: [[0], [1], [2], [1, 1], [0, 2]] },
+  { stages: 2, consumers: 3, tiles: [[0], [1], [2], [1, 1]] },
   { stages: 3, consumers: 1, tiles: [[2], [1, 1, 1], [3, 0, 2]] },
   // The last consumer's rows see most keys.
   { stages: 2, consumers: 2, idle: [1], tiles: [[1], [2], [2, 1]] },
   { stages: 2, consumers: 3, idle: [2, 1], tiles: [[2], [1, 1]] },
-].flatMap(({ tiles, ...sizes }) => tiles.map((turns): Scenario => ({ ...sizes, turns, pieces: 1, depth: 1 })));
+].flatMap(({ tiles, idle = [], ...sizes }) =>
+  tiles.map((turns): Scenario => ({ ...sizes, turns, idle, pieces: 1, depth: 1 })),
+);
 
 describe("attention", () => {
   const text = "should be right with $stages slots, $consumers consumers, turns $turns, of which idle $idle";

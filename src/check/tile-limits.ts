@@ -17,6 +17,16 @@ import { resultsOf, walkAll } from "../ir/walk.js";
 import { isPower } from "../types/dims.js";
 
 export function checkLimits(ir: KernelIR): readonly Diagnostic[] {
+  const found = limitsWith(ir, {});
+  if (found.length > 0) return found;
+  // A caller may pass other numbers than the defaults, but those must do.
+  const defaults = paramsOf(ir, "constexpr").flatMap(({ name, of, from, default: initial }) =>
+    of === "int" && from === "argument" && initial !== undefined ? [[name, initial] as const] : [],
+  );
+  return defaults.length === 0 ? [] : limitsWith(ir, Object.fromEntries(defaults));
+}
+
+function limitsWith(ir: KernelIR, defaults: Numbers): readonly Diagnostic[] {
   const found = new Map<string, Diagnostic>();
   const nameOf = new Map(ir.params.map(({ value, name }) => [value, name]));
   const flags = choosingFlags(ir);
@@ -24,8 +34,8 @@ export function checkLimits(ir: KernelIR): readonly Diagnostic[] {
     truths(flags, values).map((truth) => ({ i, values, truth })),
   );
   cases.forEach(({ i, values, truth }) => {
-    const where = (ir.tuning.key ? ` in config ${i}` : "") + inWords(truth);
-    const numbers: Numbers = { ...values, ...truth };
+    const where = (ir.tuning.key ? ` in config ${i}` : "") + inWords({ ...defaults, ...truth });
+    const numbers: Numbers = { ...defaults, ...values, ...truth };
     const sizes = sizesIn(numbers);
     const report = (diagnostic: Diagnostic | undefined) => {
       if (diagnostic) found.set(`${diagnostic.message}@${diagnostic.at?.line}:${diagnostic.at?.column}`, diagnostic);
@@ -77,7 +87,7 @@ function truths(flags: readonly string[], values: Numbers): readonly Readonly<Re
 /** Beyond this many flags among sizes, the launch alone decides. */
 const MOST_FLAGS = 6;
 
-function inWords(flags: Readonly<Record<string, boolean>>): string {
+function inWords(flags: Numbers): string {
   const words = Object.entries(flags).map(([name, value]) => `${name} is ${value}`);
   return words.length === 0 ? "" : ` where ${words.join(" and ")}`;
 }

@@ -25,6 +25,7 @@ import type { Constant } from "../values/runtime-values.js";
 import { Bindings } from "./bindings.js";
 import { launchOf } from "./case-launch.js";
 import { divisionByZero, isLost } from "./host-values.js";
+import { refusedNumber } from "./refused-number.js";
 import { layoutStrides } from "./tensor.js";
 import { isPower } from "../types/dims.js";
 
@@ -39,6 +40,7 @@ export function refusal(ir: KernelIR, at: Case): string | undefined {
     required ??
     badTile(launch) ??
     thinTile(launch) ??
+    refusedNumber(ir, launch.bindings, constantsAt(launch)) ??
     first(
       launch,
       "grid",

@@ -160,9 +160,15 @@ export type WhyCmp<Op extends string, E, S extends Shape, O> = O extends number
       ? WhyWeak<Op, E, K>
       : NotAnOperand<Op, O>;
 export type CmpOut<S extends Shape, O> = O extends TileLike ? Tile<"int1", Broadcast<S, O[Sh]>> : Tile<"int1", S>;
+/** A mask beside an integer is an int32. */
+function whyBesideMask(op: string, value: number): string {
+  const isHeld = !Number.isInteger(value) || value === (value | 0);
+  return isHeld ? "" : `${op}: ${value} is out of range for int32, as which a mask is compared; it holds 0 and 1`;
+}
+
 const comparison: BinaryRule = {
   tiles: whyCompare,
-  number: (op, elem, value) => (elem === "int1" ? "" : whyNumber(op, elem, value)),
+  number: (op, elem, value) => (elem === "int1" ? whyBesideMask(op, value) : whyNumber(op, elem, value)),
   weak: whyWeak,
   out: () => "int1",
   constants: (op, x, y) => (x.of === y.of && x.of !== "bool" ? "" : whyNumbers(op, x, y)),

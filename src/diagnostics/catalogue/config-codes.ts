@@ -94,8 +94,8 @@ export const tileSize = defineCode("tile-size", {
     `the last block dimension ${dim} of a descriptor is ${size}${where}; ${bits}-bit elements need at least ${least}`,
   elements: (shape: string, count: number, where: string, most: number) =>
     `the tile ${shape} has ${count} elements${where}; Triton allows ${most}, loop over smaller tiles`,
-  /** What an op's own rule says once the sizes are known. */
-  rule: (sentence: string, where: string) => `${sentence}${where}`,
+  /** What an op's own rule says once the sizes are known; `where` stands before its remedy. */
+  rule: (sentence: string, where: string) => sentence.replace(/(?=; )|$/, where),
 });
 
 export const dotSize = defineCode("dot-size", (sentence: string) => sentence);

@@ -6,8 +6,7 @@
  * of each quarter of x; which number an element has does not depend on the block's size. The random bits are compared as
  * they are, which saves making floats of them.
  */
-import { constexpr, kernel, main, op, type Scalar, scalar, tensor, tl } from "tilescript";
-import { phi } from "./linear-gelu.js";
+import { constexpr, kernel, main, op, type Scalar, scalar, type Shape, tensor, type TileOf, tl } from "tilescript";
 
 const T = tl.dtype("T", [tl.float16, tl.bfloat16, tl.float32]);
 
@@ -35,6 +34,24 @@ const kept = (p: Scalar<"float32">) =>
       .to(tl.uint32),
     tl.div(1, tl.sub(1, p)),
   ] as const;
+
+/**
+ * Φ, the integral of the normal distribution, off by less than 5e-7 of itself, also where it is small: GELU is s · Φ(s),
+ * and sums that are all negative have nothing larger beside them. With t = 1 / (1 + 0.43 |s| / √2) the tail is exp(-s²/2)
+ * times a polynomial of t, whose coefficients make the largest relative error least. `tl.erf` takes more instructions.
+ */
+export function phi<S extends Shape>(s: TileOf<typeof tl.float32, S>): TileOf<typeof tl.float32, S> {
+  const scaled = tl.abs(s).mul(0.43 * Math.SQRT1_2);
+  // Squared, a reciprocal root takes 2 instructions; a division takes 9, as it also serves divisors below 1.
+  const root = tl.rsqrt(scaled.add(1));
+  const t = root.mul(root);
+  const polynomial = [0.189250165, -0.0405197663, 0.122209569, 0.102834351, 0.122131788, 0.121260838].reduce(
+    (sum, coefficient) => sum.mul(t).add(coefficient),
+    t.mul(0.0364728579).add(-0.153639839),
+  );
+  const tail = polynomial.mul(t).mul(tl.exp2(s.mul(s).mul(-Math.LOG2E / 2)));
+  return tl.where(s.lt(0), tail, tl.sub(1, tail));
+}
 
 const geluDropoutForward = kernel(
   "gelu_dropout_forward",

@@ -26,7 +26,6 @@ export const gemmPersistentTma = kernel(
     autotune: {
       key: ["M", "N", "K"],
       configs: [
-        { BLOCK_M: 128, BLOCK_N: 256, HALF_N: 128, BLOCK_K: 64, GROUP_M: 8, numWarps: 8, numStages: 3 },
         { BLOCK_M: 128, BLOCK_N: 256, HALF_N: 128, BLOCK_K: 64, GROUP_M: 8, numWarps: 8, numStages: 4 },
         { BLOCK_M: 128, BLOCK_N: 128, HALF_N: 64, BLOCK_K: 64, GROUP_M: 8, numWarps: 4, numStages: 4 },
         { BLOCK_M: 64, BLOCK_N: 64, HALF_N: 32, BLOCK_K: 64, GROUP_M: 8, numWarps: 4, numStages: 4 },

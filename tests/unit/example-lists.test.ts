@@ -16,11 +16,6 @@ const NOT_TIMED: Readonly<Record<string, string>> = {
       .split(" ")
       .map((name) => [name, "npm run bench:twins times it beside a kernel that is written by hand"]),
   ),
-  ...Object.fromEntries(
-    "adamw_stochastic bitonic_topk int4_gemm jagged_softmax mamba_chunk_scan max_pool3d moe_gemm paged_attention"
-      .split(" ")
-      .map((name) => [name, "nothing is chosen yet to compare it with"]),
-  ),
 };
 
 /** Why no mistakes are seeded into an example. */
@@ -41,8 +36,11 @@ const holds = (file: string, pattern: (python: string) => string): Place["has"] 
   return (_, python) => text.includes(pattern(python));
 };
 const called = (python: string): string => `examples.${python}(`;
-const gallery = "bench/gallery_cases.py";
-const isTimed = holds(gallery, (python) => `"${python}"`);
+const gallery = "bench/gallery_cases.py or bench/gallery_models.py";
+const timed = ["bench/gallery_cases.py", "bench/gallery_models.py"].map((file) =>
+  holds(file, (python) => `"${python}"`),
+);
+const isTimed: Place["has"] = (name, python) => timed.some((has) => has(name, python));
 
 const places: readonly Place[] = [
   {

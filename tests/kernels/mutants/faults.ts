@@ -103,9 +103,9 @@ export const faulty: readonly Faulty[] = [
     example: "linear-gelu",
     kernel: "linearGelu",
     at: { sizes: { M: 40, N: 40, K: 40 } },
-    stored: [stored("y", "sums.mul(phi(sums))", "tl.arange(0, BLOCK_M).col.eq(0)")],
-    scale: ["0.43 * Math.SQRT1_2", "0.43"],
-    swap: ["tl.where(s.lt(0), tail, tl.sub(1, tail))", "tl.where(s.lt(0), tl.sub(1, tail), tail)"],
+    stored: [stored("y", "gelu(sums)", "tl.arange(0, BLOCK_M).col.eq(0)")],
+    scale: [".mul(0.5)", ""],
+    swap: ["a.mul(tl.exp2(exponent))", "s.mul(tl.exp2(exponent))"],
   },
   {
     example: "gemm-block-scaled",

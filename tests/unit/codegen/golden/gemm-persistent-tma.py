@@ -45,18 +45,6 @@ def _set_blocks(args):
                 "GROUP_M": 8,
             },
             num_warps=8,
-            num_stages=3,
-            pre_hook=_set_blocks,
-        ),
-        triton.Config(
-            {
-                "BLOCK_M": 128,
-                "BLOCK_N": 256,
-                "HALF_N": 128,
-                "BLOCK_K": 64,
-                "GROUP_M": 8,
-            },
-            num_warps=8,
             num_stages=4,
             pre_hook=_set_blocks,
         ),

@@ -63,19 +63,6 @@ def _set_blocks(args):
                 "RESIDENT": 1,
             },
             num_warps=8,
-            num_stages=3,
-            pre_hook=_set_blocks,
-        ),
-        triton.Config(
-            {
-                "BLOCK_M": 128,
-                "BLOCK_N": 256,
-                "HALF_N": 128,
-                "BLOCK_K": 64,
-                "GROUP_M": 8,
-                "RESIDENT": 1,
-            },
-            num_warps=8,
             num_stages=4,
             pre_hook=_set_blocks,
         ),
@@ -98,37 +85,11 @@ def _set_blocks(args):
                 "BLOCK_N": 128,
                 "HALF_N": 64,
                 "BLOCK_K": 64,
-                "GROUP_M": 16,
-                "RESIDENT": 2,
-            },
-            num_warps=4,
-            num_stages=3,
-            pre_hook=_set_blocks,
-        ),
-        triton.Config(
-            {
-                "BLOCK_M": 128,
-                "BLOCK_N": 128,
-                "HALF_N": 64,
-                "BLOCK_K": 64,
                 "GROUP_M": 8,
                 "RESIDENT": 2,
             },
             num_warps=8,
             num_stages=3,
-            pre_hook=_set_blocks,
-        ),
-        triton.Config(
-            {
-                "BLOCK_M": 64,
-                "BLOCK_N": 256,
-                "HALF_N": 128,
-                "BLOCK_K": 64,
-                "GROUP_M": 8,
-                "RESIDENT": 2,
-            },
-            num_warps=4,
-            num_stages=2,
             pre_hook=_set_blocks,
         ),
         triton.Config(
@@ -183,93 +144,98 @@ def linear_gelu_kernel(
             acc = tl.dot(
                 x_desc.load([off_m, k]), tl.trans(weight_desc.load([off_n, k])), acc
             )
+        # Asked for here, both biases arrive while the last products run.
+        first = off_n + HALF_N
+        offsets = off_n + tl.arange(0, HALF_N)
+        left_bias = tl.load(
+            bias_ptr + offsets * stride_bias_n, mask=offsets < N, other=0.0
+        )
+        offsets_1 = first + tl.arange(0, HALF_N)
+        right_bias = tl.load(
+            bias_ptr + offsets_1 * stride_bias_n, mask=offsets_1 < N, other=0.0
+        )
         # In two halves, each of which needs half the shared memory on its way out.
         left, right = tl.split(
             tl.permute(tl.reshape(acc, [BLOCK_M, 2, HALF_N]), [0, 2, 1])
         )
-        first = off_n + HALF_N
-        offsets = off_n + tl.arange(0, HALF_N)
-        sums = (
-            left
-            + tl.load(
-                bias_ptr + offsets * stride_bias_n, mask=offsets < N, other=0.0
-            ).to(tl.float32)[None, :]
-        )
-        scaled = tl.abs(sums) * 0.30405591591021547
-        # Squared, a reciprocal root takes 2 instructions; a division takes 9, as it
-        # also serves divisors below 1.
-        root = tl.rsqrt(scaled + 1.0)
-        t = root * root
-        tail = (
-            (
-                (
-                    (
-                        (
-                            (
-                                ((t * 0.0364728579 + -0.153639839) * t + 0.189250165)
-                                * t
-                                + -0.0405197663
-                            )
-                            * t
-                            + 0.122209569
-                        )
-                        * t
-                        + 0.102834351
-                    )
-                    * t
-                    + 0.122131788
-                )
-                * t
-                + 0.121260838
-            )
-            * t
-            * tl.exp2(sums * sums * -0.7213475204444817)
-        )
+        sums = left + left_bias.to(tl.float32)[None, :]
+        size = tl.abs(sums)
+        # Beyond, Φ(-a) is less than any float16 or bfloat16 with all its digits.
+        a = tl.minimum(size, 13.3)
+        # Not a maximum, which would make 0 of NaN and of -∞.
         y_desc.store(
             [off_m, off_n],
-            (sums * tl.where(sums < 0.0, tail, 1.0 - tail)).to(y_desc.dtype),
-        )
-        offsets_1 = first + tl.arange(0, HALF_N)
-        sums_1 = (
-            right
-            + tl.load(
-                bias_ptr + offsets_1 * stride_bias_n, mask=offsets_1 < N, other=0.0
-            ).to(tl.float32)[None, :]
-        )
-        scaled_1 = tl.abs(sums_1) * 0.30405591591021547
-        root_1 = tl.rsqrt(scaled_1 + 1.0)
-        t_1 = root_1 * root_1
-        tail_1 = (
             (
-                (
+                (sums + size) * 0.5
+                - a
+                * tl.exp2(
                     (
                         (
                             (
                                 (
-                                    (t_1 * 0.0364728579 + -0.153639839) * t_1
-                                    + 0.189250165
+                                    (
+                                        (
+                                            (a * 4.950400191e-8 + -2.822321758e-6) * a
+                                            + 6.882853191e-5
+                                        )
+                                        * a
+                                        + -9.550759271e-4
+                                    )
+                                    * a
+                                    + 0.008553429006
                                 )
-                                * t_1
-                                + -0.0405197663
+                                * a
+                                + -0.0540285926
                             )
-                            * t_1
-                            + 0.122209569
+                            * a
+                            + -0.4583713151
                         )
-                        * t_1
-                        + 0.102834351
+                        * a
+                        + -1.151315173
                     )
-                    * t_1
-                    + 0.122131788
+                    * a
+                    + -0.9999831767
                 )
-                * t_1
-                + 0.121260838
-            )
-            * t_1
-            * tl.exp2(sums_1 * sums_1 * -0.7213475204444817)
+            ).to(y_desc.dtype),
         )
+        sums_1 = right + right_bias.to(tl.float32)[None, :]
+        size_1 = tl.abs(sums_1)
+        a_1 = tl.minimum(size_1, 13.3)
         y_desc.store(
             [off_m, first],
-            (sums_1 * tl.where(sums_1 < 0.0, tail_1, 1.0 - tail_1)).to(y_desc.dtype),
+            (
+                (sums_1 + size_1) * 0.5
+                - a_1
+                * tl.exp2(
+                    (
+                        (
+                            (
+                                (
+                                    (
+                                        (
+                                            (a_1 * 4.950400191e-8 + -2.822321758e-6)
+                                            * a_1
+                                            + 6.882853191e-5
+                                        )
+                                        * a_1
+                                        + -9.550759271e-4
+                                    )
+                                    * a_1
+                                    + 0.008553429006
+                                )
+                                * a_1
+                                + -0.0540285926
+                            )
+                            * a_1
+                            + -0.4583713151
+                        )
+                        * a_1
+                        + -1.151315173
+                    )
+                    * a_1
+                    + -0.9999831767
+                )
+            ).to(y_desc.dtype),
         )
 
 
@@ -412,50 +378,58 @@ def _linear_gelu_multiply(
             turn += 1
         acc = warpgroup_mma_wait(0, deps=(acc,))
         mbarrier.arrive(emptied.index((turn + STAGES - 1) % STAGES), pred=0 < index)
+        # Asked for here, both biases arrive while the last products run.
+        first = off_n + HALF_N
+        offsets = off_n + gl.arange(0, HALF_N)
+        left_bias = gl.load(
+            bias_ptr + offsets * stride_bias_n, mask=offsets < N, other=0.0
+        )
+        offsets_1 = first + gl.arange(0, HALF_N)
+        right_bias = gl.load(
+            bias_ptr + offsets_1 * stride_bias_n, mask=offsets_1 < N, other=0.0
+        )
         # In two halves, each of which needs half the shared memory on its way out.
         left, right = gl.split(
             gl.permute(gl.reshape(acc, [BLOCK_M // CONSUMERS, 2, HALF_N]), [0, 2, 1])
         )
-        first = off_n + HALF_N
-        offsets = off_n + gl.arange(0, HALF_N)
-        sums = (
-            left
-            + gl.load(
-                bias_ptr + offsets * stride_bias_n, mask=offsets < N, other=0.0
-            ).to(gl.float32)[None, :]
-        )
-        scaled = gl.abs(sums) * 0.30405591591021547
-        # Squared, a reciprocal root takes 2 instructions; a division takes 9, as it
-        # also serves divisors below 1.
-        root = gl.rsqrt(scaled + 1.0)
-        t = root * root
-        tail = (
+        sums = left + left_bias.to(gl.float32)[None, :]
+        size = gl.abs(sums)
+        # Beyond, Φ(-a) is less than any float16 or bfloat16 with all its digits.
+        a = gl.minimum(size, 13.3)
+        # Not a maximum, which would make 0 of NaN and of -∞.
+        _write_pieces(
             (
-                (
+                (sums + size) * 0.5
+                - a
+                * gl.exp2(
                     (
                         (
                             (
-                                ((t * 0.0364728579 + -0.153639839) * t + 0.189250165)
-                                * t
-                                + -0.0405197663
+                                (
+                                    (
+                                        (
+                                            (a * 4.950400191e-8 + -2.822321758e-6) * a
+                                            + 6.882853191e-5
+                                        )
+                                        * a
+                                        + -9.550759271e-4
+                                    )
+                                    * a
+                                    + 0.008553429006
+                                )
+                                * a
+                                + -0.0540285926
                             )
-                            * t
-                            + 0.122209569
+                            * a
+                            + -0.4583713151
                         )
-                        * t
-                        + 0.102834351
+                        * a
+                        + -1.151315173
                     )
-                    * t
-                    + 0.122131788
+                    * a
+                    + -0.9999831767
                 )
-                * t
-                + 0.121260838
-            )
-            * t
-            * gl.exp2(sums * sums * -0.7213475204444817)
-        )
-        _write_pieces(
-            (sums * gl.where(sums < 0.0, tail, 1.0 - tail)).to(y_blocks.dtype),
+            ).to(y_blocks.dtype),
             y_block_desc,
             [off_m + part * (BLOCK_M // CONSUMERS), off_n],
             y_blocks,
@@ -463,46 +437,43 @@ def _linear_gelu_multiply(
             PIECES,
             DEPTH,
         )
-        offsets_1 = first + gl.arange(0, HALF_N)
-        sums_1 = (
-            right
-            + gl.load(
-                bias_ptr + offsets_1 * stride_bias_n, mask=offsets_1 < N, other=0.0
-            ).to(gl.float32)[None, :]
-        )
-        scaled_1 = gl.abs(sums_1) * 0.30405591591021547
-        root_1 = gl.rsqrt(scaled_1 + 1.0)
-        t_1 = root_1 * root_1
-        tail_1 = (
+        sums_1 = right + right_bias.to(gl.float32)[None, :]
+        size_1 = gl.abs(sums_1)
+        a_1 = gl.minimum(size_1, 13.3)
+        _write_pieces(
             (
-                (
+                (sums_1 + size_1) * 0.5
+                - a_1
+                * gl.exp2(
                     (
                         (
                             (
                                 (
-                                    (t_1 * 0.0364728579 + -0.153639839) * t_1
-                                    + 0.189250165
+                                    (
+                                        (
+                                            (a_1 * 4.950400191e-8 + -2.822321758e-6)
+                                            * a_1
+                                            + 6.882853191e-5
+                                        )
+                                        * a_1
+                                        + -9.550759271e-4
+                                    )
+                                    * a_1
+                                    + 0.008553429006
                                 )
-                                * t_1
-                                + -0.0405197663
+                                * a_1
+                                + -0.0540285926
                             )
-                            * t_1
-                            + 0.122209569
+                            * a_1
+                            + -0.4583713151
                         )
-                        * t_1
-                        + 0.102834351
+                        * a_1
+                        + -1.151315173
                     )
-                    * t_1
-                    + 0.122131788
+                    * a_1
+                    + -0.9999831767
                 )
-                * t_1
-                + 0.121260838
-            )
-            * t_1
-            * gl.exp2(sums_1 * sums_1 * -0.7213475204444817)
-        )
-        _write_pieces(
-            (sums_1 * gl.where(sums_1 < 0.0, tail_1, 1.0 - tail_1)).to(y_blocks.dtype),
+            ).to(y_blocks.dtype),
             y_block_desc,
             [off_m + part * (BLOCK_M // CONSUMERS), first],
             y_blocks,
@@ -590,71 +561,6 @@ def _set_specialised_blocks(args):
             },
             num_warps=4,
             maxnreg=128,
-            pre_hook=_set_specialised_blocks,
-        ),
-        triton.Config(
-            {
-                "BLOCK_M": 128,
-                "BLOCK_N": 128,
-                "HALF_N": 64,
-                "BLOCK_K": 64,
-                "GROUP_M": 16,
-                "RESIDENT": 2,
-                "CONSUMERS": 2,
-                "STAGES": 6,
-                "PIECES": 1,
-                "DEPTH": 1,
-            },
-            num_warps=4,
-            pre_hook=_set_specialised_blocks,
-        ),
-        triton.Config(
-            {
-                "BLOCK_M": 128,
-                "BLOCK_N": 128,
-                "HALF_N": 64,
-                "BLOCK_K": 64,
-                "GROUP_M": 16,
-                "RESIDENT": 2,
-                "CONSUMERS": 1,
-                "STAGES": 3,
-                "PIECES": 1,
-                "DEPTH": 1,
-            },
-            num_warps=4,
-            maxnreg=128,
-            pre_hook=_set_specialised_blocks,
-        ),
-        triton.Config(
-            {
-                "BLOCK_M": 64,
-                "BLOCK_N": 256,
-                "HALF_N": 128,
-                "BLOCK_K": 64,
-                "GROUP_M": 8,
-                "RESIDENT": 2,
-                "CONSUMERS": 1,
-                "STAGES": 5,
-                "PIECES": 1,
-                "DEPTH": 1,
-            },
-            num_warps=4,
-            pre_hook=_set_specialised_blocks,
-        ),
-        triton.Config(
-            {
-                "BLOCK_M": 64,
-                "BLOCK_N": 256,
-                "HALF_N": 128,
-                "BLOCK_K": 64,
-                "GROUP_M": 8,
-                "RESIDENT": 2,
-                "CONSUMERS": 1,
-                "STAGES": 5,
-                "PIECES": 2,
-                "DEPTH": 2,
-            },
-            num_warps=4,
             pre_hook=_set_specialised_blocks,
         ),
     ],

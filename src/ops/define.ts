@@ -11,7 +11,7 @@ import { type Argument, type FunctionArgument, isList, type OpStatement, type Va
 import type { Op, OpRules, OperandKind, Operands, RuntimeArguments, TypedArguments } from "../ir/op.js";
 import { repeatOp } from "../ir/repeats.js";
 import { termOfMeaning } from "../terms/meanings.js";
-import { numberOperation } from "../torch/torch-proxy.js";
+import { nodeOf, numberOperation } from "../torch/torch-proxy.js";
 import { typedArguments } from "../ir/typed.js";
 import type { Type } from "../types/types.js";
 
@@ -229,6 +229,7 @@ function toOperand(
   }
   if (isState(given) || (Array.isArray(given) && given.some(isState))) failOnState(recorder, op.name, at);
   const argument = toArgument(given, at);
+  if (argument === undefined && nodeOf(given)) fail(argumentList.recorded(op.name, name), at);
   if (argument === undefined) fail(argumentList.kind(op.name, name, describe(given)), at);
   if (kind.startsWith("values") && !isList(argument)) fail(argumentList.notList(op.name, name), at);
   return argument;

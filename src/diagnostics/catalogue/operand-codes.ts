@@ -11,6 +11,8 @@ export const argumentList = defineCode("arguments", {
   promise: () => "this is a promise, and a kernel does not wait; remove async and await",
   kind: (op: string, name: string, given: string) =>
     `${op}: ${name} cannot be ${given}; give a tile, a constexpr or a number`,
+  recorded: (op: string, name: string) =>
+    `${op}: ${name} is a value of the reference, and tl computes with the kernel's; use torch and its methods, such as x.add(1)`,
   notList: (op: string, name: string) => `${op}: ${name} is a list; write it in brackets, […]`,
   /** Says first what is wrong. */
   notAValue: (what: string) => `${what}; give a tile, a constexpr or a number`,

@@ -20,7 +20,9 @@ export const paramName = defineCode("param-name", {
   inherited: (kernel: string, param: string) =>
     `${kernel}: every JavaScript object has a ${param} of its own; rename the param`,
   taken: (kernel: string, dim: string, kind: string) =>
-    `${kernel}: ${dim} is a ${kind} and a size of a tensor; rename one`,
+    kind === "scalar"
+      ? `${kernel}: ${dim} is a scalar and a size of a tensor; rename the scalar, and where no input has the size compute it, dims: { ${dim}: ({ count }) => count }`
+      : `${kernel}: ${dim} is a ${kind} and a size of a tensor; rename one`,
 });
 
 export const paramDType = defineCode("param-dtype", {
@@ -85,7 +87,7 @@ export const paramPartition = defineCode("param-partition", {
   rank: (size: string, rank: number) => `tensor: a partition of ${size} has one axis, this has ${rank}`,
   range: (size: string) => `tensor: a partition of ${size} has the range from 0 to ${size}; leave range out`,
   unknown: (kernel: string, tensor: string, size: string, sizes: readonly string[]) =>
-    `${kernel}: ${tensor} is a partition of ${size}, which is not a size of a tensor; those are ${sizes.join(", ")}`,
+    `${kernel}: ${tensor} is a partition of ${size}, which is not a size of a tensor; those are ${sizes.join(", ")}; of another total declare a range, and draw the rows with inputs`,
 });
 
 function optionInstead(option: string, known: readonly string[]): string {

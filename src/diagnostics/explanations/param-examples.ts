@@ -118,7 +118,7 @@ export const params = {
   },
   "param-name": {
     means: "A param's name is free: it is neither a size of a tensor nor a property of every JavaScript object.",
-    says: "example: N is a scalar and a size of a tensor; rename one",
+    says: "example: N is a scalar and a size of a tensor; rename the scalar, and where no input has the size compute it, dims: { N: ({ count }) => count }",
     fails: {
       params: `${X}, ${Y}, N: scalar(tl.int32), ${BLOCK}`,
     },

@@ -27,12 +27,23 @@ export function failureOf(kernel: CompiledKernel, error: WireFailure): CaseFailu
   const at = places.findLast((place) => place !== undefined);
   return {
     kind: error.kind,
-    message: error.message,
+    message: `${error.message}${renamed(kernel, error.message)}`,
     ...(error.exception !== undefined && { exception: error.exception }),
     ...(at && { at }),
     ...(frame && { python: { file: kernel.file, line: frame.line, text: frame.text } }),
     ...(error.raw !== undefined && { raw: error.raw }),
   };
+}
+
+/** In Python, as the author writes it in a reference, a param may have another name. */
+function renamed({ signature }: CompiledKernel, message: string): string {
+  const missing = /^name '(\w+)' is not defined/.exec(message)?.[1];
+  const { tensors, pointers, scalars, constexprs } = signature;
+  const param = [...tensors, ...pointers, ...scalars, ...constexprs].find(({ name }) => name === missing);
+  if (param === undefined) return "";
+  return param.python === missing
+    ? `; a reference gets inputs and what the caller gives, not ${missing}`
+    : `; in Python ${missing} is called ${param.python}`;
 }
 
 /** The author's line for a function whose body has none: a wrapper, a reference. */

@@ -7,9 +7,7 @@ versions and kernels are the same.
 """
 
 import argparse
-import ast
 import datetime
-import hashlib
 import json
 import sys
 import time
@@ -81,16 +79,6 @@ def copy_of(total):
     return partial(target.copy_, source)
 
 
-def digest(folder, names):
-    """What the kernels of these modules are, as a hash of their text and configs; how they are launched is left out."""
-    texts = []
-    for name in names:
-        for node in ast.parse((folder / f"{name}.py").read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.FunctionDef) and any("triton" in ast.unparse(each) for each in node.decorator_list):
-                texts.append(ast.unparse(node))
-    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
-
-
 def earlier(path, facts, kernels):
     """What was measured before and is of the same device, versions and kernels, but for the parts to measure now."""
     nothing = {"parts": {}, "rows": [], "ratios": []}
@@ -115,7 +103,9 @@ def main():
         "torch": torch.__version__,
         "triton": triton.__version__,
     }
-    kernels = {part: digest(args.folder, MODULES[part]) for part in CASES}
+    # Of each module, as bench/kernel-digest.ts makes them.
+    digests = json.loads((args.folder / "digests.json").read_text(encoding="utf-8"))
+    kernels = {part: {name: digests[name] for name in MODULES[part]} for part in CASES}
     result = facts | earlier(args.out, facts, {part: kernels[part] for part in CASES if part not in parts})
     started, failed = time.perf_counter(), []
     for part in parts:

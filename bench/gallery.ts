@@ -10,6 +10,7 @@ import { parseArgs } from "node:util";
 import { build } from "tilescript";
 import { examples } from "../tests/support/examples.js";
 import { resultFile, runOnModules } from "./in-python.js";
+import { kernelDigest } from "./kernel-digest.js";
 
 const { values: given } = parseArgs({
   options: {
@@ -21,10 +22,13 @@ const { values: given } = parseArgs({
 
 async function emitInto(folder: string): Promise<void> {
   mkdirSync(folder, { recursive: true });
+  const digests: Record<string, string> = {};
   for (const { kernel } of examples) {
     const { python, file } = await build(kernel);
     writeFileSync(join(folder, file), python);
+    digests[kernel.name] = kernelDigest(python);
   }
+  writeFileSync(join(folder, "digests.json"), JSON.stringify(digests));
 }
 
 if (given.prepare === undefined) {

@@ -1,6 +1,7 @@
 /** What an example takes on a GPU, from the records in `bench/results`: a bar for each way, and its time. */
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { changedParts, type Gallery, readGallery } from "../bench/gallery-record.js";
 import { escape } from "./shell.js";
 
 const results = resolve(import.meta.dirname, "../bench/results");
@@ -69,7 +70,7 @@ interface Case {
 }
 
 /** Cases of the gallery's record in which this function is timed. */
-function galleryCases({ rows }: Measured, name: string): readonly Case[] {
+function galleryCases({ rows }: Pick<Gallery, "rows">, name: string): readonly Case[] {
   return casesOf(rows)
     .filter((ways) => ways.some((row) => timedIn(row) === name))
     .map((ways) => ({
@@ -102,14 +103,14 @@ function titleOf({ kernel, dtype, sizes }: Row): string {
 
 /** `name` is the function's, `kernels` are the names of what it launches. */
 export function figuresOf(name: string, kernels: readonly string[]): string {
-  const gallery = read("gallery-h200.json");
+  const gallery = readGallery();
+  const changed = changedParts(gallery);
   const twins = read("twins-h200.json");
+  const cases = galleryCases(gallery, name);
+  const isOther = gallery.rows.some((row) => changed.has(row.part) && timedIn(row) === name);
+  const compared = "Beside PyTorch, in turns; every way was compared with the result first.";
   const parts = [
-    part(
-      gallery,
-      galleryCases(gallery, name),
-      "Beside PyTorch, in turns; every way was compared with the result first.",
-    ),
+    part(gallery, cases, isOther ? `${compared} The kernel has changed since.` : compared),
     part(twins, twinCases(twins, kernels), "Beside the same kernel written by hand in Triton, in turns."),
   ].filter((text) => text !== "");
   const none = "<p>No record of this repository has a time of it yet.</p>";

@@ -1,0 +1,61 @@
+/** What `npm run bench:gallery` wrote, and which of it is of kernels that are others now. */
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { examples } from "../tests/support/examples.js";
+import { kernelDigest } from "./kernel-digest.js";
+
+export interface GalleryCase {
+  readonly kernel: string;
+  readonly dtype: string;
+  readonly sizes: Readonly<Record<string, number | boolean>>;
+}
+
+export interface GalleryRow extends GalleryCase {
+  readonly provider: string;
+  readonly part: string;
+  /** Milliseconds: the median over rounds, and the 20th and 80th percentile. */
+  readonly ms: number;
+  readonly low: number;
+  readonly high: number;
+}
+
+/** How many times as long one way takes as the example does: the median over rounds. */
+export interface GalleryRatio extends GalleryCase {
+  /** A way, or `best of …: ` and the fastest of PyTorch's. */
+  readonly of: string;
+  readonly ratio: number;
+}
+
+interface GalleryPart {
+  /** What its kernels were when it was timed: a hash for each module. */
+  readonly kernels: Readonly<Record<string, string>>;
+  readonly date: string;
+}
+
+export interface Gallery {
+  readonly device: string;
+  readonly torch: string;
+  readonly triton: string;
+  readonly parts: Readonly<Record<string, GalleryPart>>;
+  readonly rows: readonly GalleryRow[];
+  readonly ratios: readonly GalleryRatio[];
+}
+
+export const readGallery = (): Gallery =>
+  JSON.parse(readFileSync(resolve(import.meta.dirname, "results/gallery-h200.json"), "utf8")) as Gallery;
+
+/** The parts whose kernels have changed since they were timed. */
+export function changedParts({
+  parts,
+}: {
+  readonly parts: Readonly<Record<string, Pick<GalleryPart, "kernels">>>;
+}): ReadonlySet<string> {
+  const golden = resolve(import.meta.dirname, "../tests/unit/codegen/golden");
+  const now = new Map(
+    examples.map(({ name, kernel }) => [kernel.name, kernelDigest(readFileSync(`${golden}/${name}.py`, "utf8"))]),
+  );
+  const changed = Object.entries(parts).filter(([, { kernels }]) =>
+    Object.entries(kernels).some(([name, digest]) => now.get(name) !== digest),
+  );
+  return new Set(changed.map(([part]) => part));
+}

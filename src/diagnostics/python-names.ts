@@ -12,6 +12,7 @@ export const pythonNames: Readonly<Record<string, string>> = {
   nan: "NaN",
   int: "x.to(tl.int32)",
   print: 'tl.devicePrint("x", x)',
+  assert: 'tl.staticAssert(condition) for constexprs, or tl.deviceAssert(condition, "text")',
   len: "the size's name, or x.shape",
   range: "for (const i of tl.range(0, N, BLOCK))",
   triton: "tl, as in tl.cdiv(N, BLOCK); a triton.Config is an object, { BLOCK: 64, numWarps: 4 }",
@@ -31,8 +32,18 @@ export const pythonNames: Readonly<Record<string, string>> = {
   acc: "the accumulator at its place, tl.dot(x, y, acc)",
   dtype: "the dtype at its place, tl.zeros([BLOCK], tl.float32)",
   keep_dims: "options in an object at the end, { keepDims: true }",
+  return_indices: "options in an object at the end, { returnIndices: true }",
+  input_precision: 'options in an object at the end, { inputPrecision: "ieee" }',
   num_stages: "options in an object at the end, { numStages: 3 }",
   num_warps: "numWarps in a config of the spec",
+};
+
+/** Options that authors write as Python's keyword arguments. */
+export const optionNames: Readonly<Record<string, string>> = {
+  keepDims: "{ keepDims: true } at the end",
+  returnIndices: "{ returnIndices: true } at the end",
+  inputPrecision: '{ inputPrecision: "ieee" } at the end',
+  numStages: "{ numStages: 3 } at the end",
 };
 
 /** What the package exports. */

@@ -16,7 +16,7 @@ import * as descriptors from "../ops/descriptor-methods.js";
 import * as views from "../ops/view.js";
 import { opOf } from "../ops/define.js";
 import { dimension } from "./dimension.js";
-import { noFact, refuseUnknownNames } from "./unknown-names.js";
+import { foreignTo, noFact, refuseUnknownNames } from "./unknown-names.js";
 
 type AnyFunction = (...args: unknown[]) => unknown;
 
@@ -120,7 +120,10 @@ for (const [name, call] of Object.entries<unknown>({
   atomicOr: descriptors.descriptorAtomicOr,
   atomicXor: descriptors.descriptorAtomicXor,
 }))
-  method(name, (handle, ...args) => (call as AnyFunction)(handle, ...args));
+  method(name, (handle, ...args) => {
+    const foreign = foreignTo(handle, name);
+    return foreign ? fail(foreign, captureLocation()) : (call as AnyFunction)(handle, ...args);
+  });
 const castTile = Object.getOwnPropertyDescriptor(Handle.prototype, "to")!.value as AnyFunction;
 method("to", (handle, ...args) =>
   valueOf(handle).type.kind === "pointer" ? pointers.toAddress(handle, args[0] as never) : castTile.apply(handle, args),

@@ -5,7 +5,7 @@ import { captureLocation } from "../diagnostics/callsite.js";
 import { fail, type Said } from "../diagnostics/diagnostic.js";
 import { nearName } from "../diagnostics/near-name.js";
 import { activeBuilder } from "../ir/builder.js";
-import { EXPORTS, pythonNames } from "../diagnostics/python-names.js";
+import { EXPORTS, optionNames, pythonNames } from "../diagnostics/python-names.js";
 import { Handle, valueOf } from "../ir/handle.js";
 import type { Mend } from "../ir/source.js";
 import { libdevice } from "../ops/libdevice.js";
@@ -15,6 +15,7 @@ import {
   foreignMethods,
   foreignNumbers,
   foreignTensorFacts,
+  foreignToPointers,
   foreignToTensors,
   foreignToViews,
 } from "../types/foreign.js";
@@ -87,10 +88,18 @@ function inLibdevice(name: string): string | undefined {
   return near === undefined ? undefined : `libdevice.${near}(…)`;
 }
 
+/** What is said of a method of other values that such a value lacks: `a.at(i).load()`. */
+export function foreignTo(handle: Handle, name: string): Said | undefined {
+  const { type } = valueOf(handle);
+  const table = type.kind === "tile" ? {} : (tables[type.kind] ?? {});
+  return Object.hasOwn(table, name) ? unknownName.instead(name, wordOf(type), table[name]!) : undefined;
+}
+
 const tables: Partial<Record<Type["kind"], Names>> = {
   tile: { ...foreignMethods, length: "x.shape[0]" },
   tensor: { ...foreignToTensors, ...foreignTensorFacts },
   view: foreignToViews,
+  pointer: foreignToPointers,
 };
 
 /** What a tensor says of a property that only tiles have. */
@@ -182,19 +191,29 @@ export function namedArguments<Args extends object>(kernel: string, args: Args):
   return Object.setPrototypeOf(args, refusing({ read })) as Args;
 }
 
+/** What is said of the engine's complaint about a call or an assignment. */
+function misused(complaint: string): Said | undefined {
+  if (complaint.startsWith("Assignment to constant variable")) return unknownName.constant();
+  const [, of, name] = /^([\w$.]+)\.(\w+) is not a function$/.exec(complaint) ?? [];
+  if (of === undefined || name === undefined) return undefined;
+  if (/(?:^|\.)tl$/.test(of)) return unknownName.called(name);
+  const own = Object.getOwnPropertyDescriptor(Handle.prototype, name);
+  if (!own) return undefined;
+  return own.get ? unknownName.property(name) : unknownName.uncalled(name, of);
+}
+
 /**
  * What is said of a name that is not defined, and of a dtype that is called. `functions` are the names of `tl`, `known`
  * those of the kernel's arguments.
  */
 export function pythonName(error: unknown, functions: readonly string[], known: readonly string[]): Said | undefined {
-  const dtype =
-    error instanceof TypeError ? /(?:^|\.)tl\.(\w+) is not a function$/.exec(error.message)?.[1] : undefined;
-  if (dtype !== undefined) return unknownName.called(dtype);
+  if (error instanceof TypeError) return misused(error.message);
   const name = error instanceof ReferenceError ? /^(\w+) is not defined$/.exec(error.message)?.[1] : undefined;
   if (name === undefined) return undefined;
   if (known.includes(name)) return unknownName.untaken(name);
   if (EXPORTS.test(name)) return unknownName.unexported(name);
   if (Object.hasOwn(pythonNames, name)) return unknownName.undefined(name, pythonNames[name]!);
+  if (Object.hasOwn(optionNames, name)) return unknownName.unimported(name, optionNames[name]!);
   const near = nearName(name, functions);
   return near === undefined ? unknownName.undeclared(name) : unknownName.unimported(name, `tl.${near}`);
 }

@@ -110,11 +110,13 @@ export type WhyItem<X> = X extends TileLike
     ? ""
     : number extends X[Sh]["length"]
       ? ""
-      : `item: needs a tile of one element, this is ${Show<X[Sh]>}`
+      : `item: needs a tile of one element, this is ${Show<X[Sh]>}; reduce it first, tl.sum(x)`
   : NotATile<"item", X>;
 export function inferItem(x: Type): Type | string {
   const why = ({ shape }: TileType) =>
-    shape.every((dim) => dim === 1) ? "" : `item: needs a tile of one element, this is ${showShape(shape)}`;
+    shape.every((dim) => dim === 1)
+      ? ""
+      : `item: needs a tile of one element, this is ${showShape(shape)}; reduce it first, tl.sum(x)`;
   return reshaped("item", x, why, () => []);
 }
 

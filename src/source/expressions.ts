@@ -14,7 +14,7 @@ import { refuseLength } from "./calls.js";
 import { elementsOf, joined, listOf } from "./lists.js";
 import { crossed, type Frame, inner, type Walk } from "./regions.js";
 import { unwrap } from "./sites.js";
-import { firstTerm, isInAddress, isInnerSum, methodText } from "./written-instead.js";
+import { firstTerm, choiceOf, isInAddress, isInnerSum, isState, methodText } from "./written-instead.js";
 import {
   type Abstract,
   comparable,
@@ -170,7 +170,7 @@ function binary(walk: Walk, node: ts.BinaryExpression, frame: Frame): Abstract {
     const asksPresence = isNullish(node.left) || isNullish(node.right);
     if (traced && !asksPresence)
       refuse(
-        hiddenCoercion.equality(operator, ...(isTraced(left) ? texts : swap(texts))),
+        hiddenCoercion.equality(operator, ...(isTraced(left) ? texts : swap(texts)), choiceOf(node)),
         mended(node, operator, isTraced(left)),
       );
     if (!asksPresence) for (const side of [left, right]) walk.compared(side, node.operatorToken, operator);
@@ -189,7 +189,8 @@ function binary(walk: Walk, node: ts.BinaryExpression, frame: Frame): Abstract {
       refuse(around);
       return PLAIN;
     }
-    refuse(hiddenCoercion.arithmetic(base, texts, isTraced(left), operator), mended(node, base, isTraced(left)));
+    const said = hiddenCoercion.arithmetic(base, texts, isTraced(left), operator, choiceOf(node));
+    refuse(said, mended(node, base, isTraced(left)));
   }
   if (compound) assign(walk, node.left, left, frame);
   return PLAIN;
@@ -263,7 +264,7 @@ function refusedAround(
 function mended(node: ts.BinaryExpression, base: string, leftTraced: boolean): string | undefined {
   const remedy = methodOf(base, leftTraced);
   // Of integers it is `floorDiv`, of floats `div`, and the text does not say which they are.
-  if (!remedy || base === "/") return undefined;
+  if (!remedy || base === "/" || isState(node.left) || isState(node.right)) return undefined;
   const [receiver, argument] = remedy.swapped ? [node.right, node.left] : [node.left, node.right];
   const call = methodCall(receiver, remedy.method, argument);
   const isAssignment = node.operatorToken.getText() === `${base}=`;

@@ -1,6 +1,6 @@
 /** What authors mean by JavaScript's operators and functions, as the text of methods and functions of `tl`. */
 import { ts } from "./typescript.js";
-import { hiddenCoercion, methodOf } from "../diagnostics/catalogue/source-codes.js";
+import { type Choice, hiddenCoercion, methodOf } from "../diagnostics/catalogue/source-codes.js";
 import type { Said } from "../diagnostics/diagnostic.js";
 import { unwrap } from "./sites.js";
 
@@ -22,11 +22,34 @@ export const firstTerm = (node: ts.Expression): ts.Expression => (isSum(node) ? 
 /** The author's text with methods for operators, so far as the text shows which side has them. */
 export function methodText(node: ts.Expression): string {
   const e = unwrap(node);
+  if (isState(e)) return `${e.text}.value`;
   if (!ts.isBinaryExpression(e) || e.operatorToken.kind === ts.SyntaxKind.SlashToken) return e.getText();
   const remedy = methodOf(e.operatorToken.getText(), !ts.isNumericLiteral(unwrap(e.left)));
   if (!remedy) return e.getText();
   const [receiver, argument] = remedy.swapped ? [e.right, e.left] : [e.left, e.right];
   return `${methodText(receiver)}.${remedy.method}(${methodText(argument)})`;
+}
+
+/** Whether an expression is all that an `if` or a `?:` asks. */
+export function choiceOf(node: ts.Expression): Choice {
+  const { parent } = node;
+  if (ts.isParenthesizedExpression(parent)) return choiceOf(parent);
+  if (ts.isIfStatement(parent) && parent.expression === node) return "if";
+  return ts.isConditionalExpression(parent) && parent.condition === node ? "conditional" : undefined;
+}
+
+/** Whether a name is that of state, `const acc = tl.mut(…)`, in the nearest block that declares it. */
+export function isState(node: ts.Expression): node is ts.Identifier {
+  if (!ts.isIdentifier(node)) return false;
+  for (let at: ts.Node = node; at; at = at.parent) {
+    if (!ts.isBlock(at) && !ts.isSourceFile(at)) continue;
+    const declared = at.statements
+      .filter(ts.isVariableStatement)
+      .flatMap(({ declarationList }) => [...declarationList.declarations])
+      .find(({ name }) => ts.isIdentifier(name) && name.text === node.text);
+    if (declared) return declared.initializer?.getText().startsWith("tl.mut(") === true;
+  }
+  return false;
 }
 
 /** Functions of JavaScript's `Math` that have another name for values of the program. */

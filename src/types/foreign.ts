@@ -118,6 +118,8 @@ export const foreignTensorFacts = {
 /** Methods that a pointer does not have. */
 export const foreignToPointers = {
   at: "x.add(i), or declare it tensor(dtype, dims) instead of pointer(dtype)",
+  load: "tl.load(x.add(i))",
+  store: "tl.store(x.add(i), value)",
 } as const;
 
 /** Methods that a number of a reference does not have. */
@@ -129,7 +131,14 @@ export const foreignToNumbers = {
 } as const;
 
 /** Methods that a view does not have. */
-export const foreignToViews = { load: "tl.load(x.at(i, j))", store: "tl.store(x.at(i, j), value)" } as const;
+export const foreignToViews = {
+  load: "tl.load(x.at(i, j))",
+  store: "tl.store(x.at(i, j), value)",
+  add: "tl.load(x.at(i, j)).add(y)",
+  sub: "tl.load(x.at(i, j)).sub(y)",
+  mul: "tl.load(x.at(i, j)).mul(y)",
+  div: "tl.load(x.at(i, j)).div(y)",
+} as const;
 
 /** Dtypes of PyTorch's, which references write as those of `tl`. */
 export const foreignDTypes = {

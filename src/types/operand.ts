@@ -24,14 +24,14 @@ export interface TensorLike<Ds = any> {
 
 /** Why X is not a tile. */
 export type NotATile<Op extends string, X> = X extends AddressLike
-  ? `${Op}: this is an address; load it first`
+  ? `${Op}: this is an address; load it first, tl.load(…)`
   : X extends TensorLike
     ? `${Op}: this is a whole tensor; load a tile of it first, tl.load(x.at(…))`
     : X extends StateLike
       ? `${Op}: this is state; read it with .value`
       : `${Op}: needs a tile`;
 export function notATile(op: string, type: Type): string {
-  if (type.kind === "view" || type.kind === "pointer") return `${op}: this is an address; load it first`;
+  if (type.kind === "view" || type.kind === "pointer") return `${op}: this is an address; load it first, tl.load(…)`;
   return type.kind === "tensor"
     ? `${op}: this is a whole tensor; load a tile of it first, tl.load(x.at(…))`
     : `${op}: needs a tile`;

@@ -35,13 +35,9 @@ export const firstLines: readonly First[] = [
   line(
     "a.load([rm, rk]);",
     "tl.load(a.at(rm, rk));",
-    "load: needs a descriptor, such as tl.makeTensorDescriptor(x, [BLOCK])",
+    "load: this tensor has none; write tl.load(x.at(i, j)), one index for each axis",
   ),
-  line(
-    "a.at(rm, rk).load();",
-    "tl.load(a.at(rm, rk));",
-    "loadTensorDescriptor: offsets is missing; write desc.load(offsets)",
-  ),
+  line("a.at(rm, rk).load();", "tl.load(a.at(rm, rk));", "load: this view has none; write tl.load(x.at(i, j))"),
   line(
     "a[rm];",
     "tl.load(a.at(rm, rk));",
@@ -150,7 +146,7 @@ export const firstLines: readonly First[] = [
   line(
     "acc += f;",
     "acc.value = acc.value.add(f);",
-    "`+=` is JavaScript's and cannot compute with a traced value; write acc = acc.add(f)",
+    "`+=` is JavaScript's and cannot compute with a traced value; write acc.value = acc.value.add(f)",
   ),
   line("acc.vlaue = f;", "acc.value = f;", "vlaue: state has none; write acc.value = x"),
   // Arguments by name and by position

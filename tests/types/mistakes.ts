@@ -2,6 +2,7 @@
 import { type Chapter, type Mistake, mistake } from "./mistake.js";
 import { firstLines } from "./first-contact.js";
 import { habitLines } from "./first-habits.js";
+import { triedLines } from "./first-tries.js";
 import { calls } from "./mistakes-calls.js";
 import { lineChapters } from "./mistakes-lines.js";
 import { operators } from "./mistakes-operators.js";
@@ -10,7 +11,7 @@ import { signatures } from "./mistakes-signatures.js";
 const first: Chapter = {
   title: "What Triton's and PyTorch's authors write first",
   of: "lines",
-  mistakes: [...firstLines, ...habitLines],
+  mistakes: [...firstLines, ...habitLines, ...triedLines],
 };
 
 export const chapters: readonly Chapter[] = [first, ...lineChapters, signatures, calls, operators];

@@ -93,6 +93,10 @@ export const unknownName = defineCode("unknown-name", {
   unquoted: (name: string) =>
     `${name} is not defined here; write "${name}" in quotes for the name of a size, take it in a function, ({ ${name} }) => …, or make it with const`,
   called: (dtype: string) => `${dtype}: a dtype is not a function; write x.to(tl.${dtype})`,
+  property: (name: string) => `${name}: this is not a function; write x.${name}`,
+  uncalled: (method: string, of: string) =>
+    `${method}: ${of} is no value of the program; if it is a function, call it first, as in tl.programId(0).${method}(…)`,
+  constant: () => "a const cannot be assigned; of state write acc.value = x, and make what JavaScript changes with let",
 });
 
 export const unmaskedView = defineCode(

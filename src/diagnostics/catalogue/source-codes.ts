@@ -55,8 +55,17 @@ function logical(operator: string, left: string, right: string): string {
   return `\`${operator}\` on a traced value picks its ${side} side, it does not combine masks; write ${call(left, method, right)}`;
 }
 
-function equality(operator: string, left: string, right: string): string {
-  return `\`${operator}\` compares handles, not values; write ${call(left, methodOf(operator, true)!.method, right)}`;
+/** What a comparison decides: its remedy alone would leave JavaScript to choose by a handle. */
+export type Choice = "if" | "conditional" | undefined;
+
+function chosen(condition: string, choice: Choice): string {
+  if (choice === undefined) return condition;
+  return choice === "if" ? `tl.when(${condition}, () => …)` : `tl.where(${condition}, a, b)`;
+}
+
+function equality(operator: string, left: string, right: string, choice: Choice): string {
+  const compared = call(left, methodOf(operator, true)!.method, right);
+  return `\`${operator}\` compares handles, not values; write ${chosen(compared, choice)}`;
 }
 
 /** Arithmetic, order and bits. `base` is the operator without the `=` of an assignment. */
@@ -65,6 +74,7 @@ function arithmetic(
   [left, right]: readonly [string, string],
   leftTraced: boolean,
   operator: string,
+  choice: Choice,
 ): string {
   const what = `\`${operator}\` is JavaScript's and cannot compute with a traced value`;
   if (base === "**") return `${what}; write ${power(left, right)}`;
@@ -74,8 +84,9 @@ function arithmetic(
     return `${what}; make the left side a value of the program, such as tl.full([], a, dtype), and write .${METHODS[base]}(…)`;
   if (base === "/" && leftTraced)
     return `${what}; write ${call(left, "floorDiv", right)} for integers, such as indices and sizes, or ${call(left, "div", right)} for floats`;
-  if (remedy.swapped) return `${what}; write ${call(right, remedy.method, left)}`;
-  return `${what}; write ${base === operator ? "" : `${subject(left)} = `}${call(left, remedy.method, right)}`;
+  const [receiver, argument] = remedy.swapped ? [right, left] : [left, right];
+  const written = chosen(call(receiver, remedy.method, argument), choice);
+  return `${what}; write ${base === operator || remedy.swapped ? "" : `${subject(left)} = `}${written}`;
 }
 
 /** `x ** 2` and other powers. */
@@ -105,7 +116,7 @@ function unary(operator: string, operand: string): string {
 }
 
 function outerAssigned(name: string, kind: "loop" | "branch"): string {
-  return `\`${name}\` is reassigned inside ${where(kind)}; hold it in tl.mut(…) and write ${name}.value`;
+  return `\`${name}\` is reassigned inside ${where(kind)}; declare it inside, or hold it in tl.mut(…) and write ${name}.value`;
 }
 
 function outerPushed(name: string, kind: "loop" | "branch"): string {

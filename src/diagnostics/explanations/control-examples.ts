@@ -13,7 +13,7 @@ export const source = {
   "outer-assignment": {
     means:
       "A loop's body runs once while the kernel is traced, so an outer `let` keeps what that one run assigned. State is in `tl.mut`.",
-    says: "`sum` is reassigned inside a traced loop, which runs once while the kernel is traced; hold it in tl.mut(…) and write sum.value",
+    says: "`sum` is reassigned inside a traced loop, which runs once while the kernel is traced; declare it inside, or hold it in tl.mut(…) and write sum.value",
     fails: {
       body: `let sum = tl.zeros([BLOCK], tl.float32);
 for (const k of tl.range(0, 4)) {

@@ -72,7 +72,7 @@ export const operands = {
 export const rules = {
   "address-as-value": {
     means: "A pointer or a view says where values lie; they are loaded before an op computes with them.",
-    says: "exp: this is an address; load it first",
+    says: "exp: this is an address; load it first, tl.load(…)",
     fails: { body: "tl.store(y.at(i), tl.exp(x.at(i)));" },
     passes: { body: "tl.store(y.at(i), tl.exp(tl.load(x.at(i))));" },
   },

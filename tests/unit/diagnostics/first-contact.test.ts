@@ -7,6 +7,7 @@ import { build } from "../../../src/pipeline/build.js";
 import { firstKernels, firstLines, firstLinesOfTheBuild } from "../../types/first-contact.js";
 import { habitKernels, habitLines, habitLinesOfTheBuild } from "../../types/first-habits.js";
 import { portedKernels, portedLines } from "../../types/first-ports.js";
+import { triedLines, triedLinesOfTheBuild } from "../../types/first-tries.js";
 import { imports, setting } from "../../types/mistakes-setting.js";
 
 const folder = join(import.meta.dirname, `../../../node_modules/.cache/first-contact-${process.pid}`);
@@ -30,9 +31,15 @@ beforeAll(() => mkdirSync(folder, { recursive: true }));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const kernels = [...firstKernels, ...portedKernels, ...habitKernels];
-const inBody = [...firstLines, ...firstLinesOfTheBuild, ...portedLines, ...habitLines, ...habitLinesOfTheBuild].map(
-  (each, index) => [each.title, each, index] as const,
-);
+const inBody = [
+  ...firstLines,
+  ...firstLinesOfTheBuild,
+  ...portedLines,
+  ...habitLines,
+  ...habitLinesOfTheBuild,
+  ...triedLines,
+  ...triedLinesOfTheBuild,
+].map((each, index) => [each.title, each, index] as const);
 
 test.each(inBody)("%s", async (_, { wrong, says }, index) => {
   const before = `${setting.slice(0, at)}export const make = () => ${setting.slice(at)}`;

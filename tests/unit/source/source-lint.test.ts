@@ -138,7 +138,10 @@ describe("hidden-coercion", () => {
     ],
     ["const m = a === b;", "`===` compares handles, not values; write a.eq(b)"],
     ["const m = 0 !== n;", "`!==` compares handles, not values; write n.ne(0)"],
-    ["if (MODE == 'relu') tl.store(a, b);", "`==` compares handles, not values; write MODE.eq('relu')"],
+    [
+      "if (MODE == 'relu') tl.store(a, b);",
+      "`==` compares handles, not values; write tl.when(MODE.eq('relu'), () => …)",
+    ],
     ["const m = a + b;", "`+` is JavaScript's and cannot compute with a traced value; write a.add(b)"],
     ["const m = 2 * a;", "`*` is JavaScript's and cannot compute with a traced value; write a.mul(2)"],
     ["const m = 2 < a;", "`<` is JavaScript's and cannot compute with a traced value; write a.gt(2)"],
@@ -303,13 +306,13 @@ describe("outer-assignment", () => {
     ["tl.when(n, () => {}).otherwise(() => { acc = a; });", "branch"],
   ])("should refuse %s", (body, kind) => {
     expect(message(`let acc;\n${body}`)).toBe(
-      `outer-assignment: \`acc\` is reassigned inside ${kind === "loop" ? LOOP : BRANCH}; hold it in tl.mut(…) and write acc.value`,
+      `outer-assignment: \`acc\` is reassigned inside ${kind === "loop" ? LOOP : BRANCH}; declare it inside, or hold it in tl.mut(…) and write acc.value`,
     );
   });
 
   test("should refuse counting in JavaScript, and assigning a parameter", () => {
     expect(inKernel("let i = 0;\nfor (const k of tl.range(0, n)) {\n  i++;\n}")).toEqual([
-      `3:3 error outer-assignment: \`i\` is reassigned inside ${LOOP}; hold it in tl.mut(…) and write i.value`,
+      `3:3 error outer-assignment: \`i\` is reassigned inside ${LOOP}; declare it inside, or hold it in tl.mut(…) and write i.value`,
     ]);
     expect(
       inKernel("const f = (x) => { for (const k of tl.range(0, n)) x = x.add(k); return x; };\nf(a);"),

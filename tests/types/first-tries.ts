@@ -1,0 +1,107 @@
+/** What someone tries who knows Triton and has never seen a tile in TypeScript, and what the build says. */
+import { type First, line } from "./first-contact.js";
+
+const traced = "is JavaScript's and cannot compute with a traced value";
+const reassigned = "is reassigned inside a traced loop, which runs once while the kernel is traced";
+const insideOr = "declare it inside, or hold it in tl.mut(…) and write";
+
+/** Lines of a kernel's body that are one error in the editor. */
+export const triedLines: readonly First[] = [
+  // Memory
+  line(
+    "c.at(rm, rn).store(f);",
+    "tl.store(c.at(rm, rn), f.to(tl.float16));",
+    "store: this view has none; write tl.store(x.at(i, j), value)",
+  ),
+  line(
+    "c.store(f);",
+    "tl.store(c.at(rm, rn), f.to(tl.float16));",
+    "store: this tensor has none; write tl.store(x.at(i, j), value), one index for each axis",
+  ),
+  line("p.load();", "tl.load(p.add(0));", "load: this pointer has none; write tl.load(x.add(i))"),
+  line(
+    "p.add(rm).store(1);",
+    "tl.store(p.add(rm), 1);",
+    "store: this pointer has none; write tl.store(x.add(i), value)",
+  ),
+  line(
+    "total.at(rm, rn).add(f);",
+    "tl.load(total.at(rm, rn)).add(f);",
+    "add: this is an address; load it first, tl.load(…)",
+  ),
+  line("tl.exp(p);", "tl.exp(tl.load(p));", "exp: this is an address; load it first, tl.load(…)"),
+  line(
+    "f.item();",
+    "f.sum();",
+    "item: needs a tile of one element, this is [BLOCK_M, BLOCK_N]; reduce it first, tl.sum(x)",
+  ),
+  // State
+  line(
+    "acc = f;",
+    "acc.value = f;",
+    "a const cannot be assigned; of state write acc.value = x, and make what JavaScript changes with let",
+  ),
+  line("acc + f;", "acc.value.add(f);", `\`+\` ${traced}; write acc.value.add(f)`),
+  line("acc == f;", "acc.value.eq(f);", "`==` compares handles, not values; write acc.value.eq(f)"),
+  // Functions that are none, and none that are
+  line("f.T();", "f.T;", "T: this is not a function; write x.T"),
+  line("rm.col();", "rm.col;", "col: this is not a function; write x.col"),
+  line(
+    "const pid = tl.programId; pid.mul(2);",
+    "const pid = tl.programId(0); pid.mul(2);",
+    "mul: pid is no value of the program; if it is a function, call it first, as in tl.programId(0).mul(…)",
+  ),
+  // Choices
+  line(
+    "if (tl.programId(0) === 0) tl.store(p, 1);",
+    "tl.when(tl.programId(0).eq(0), () => tl.store(p, 1));",
+    "`===` compares handles, not values; write tl.when(tl.programId(0).eq(0), () => …)",
+  ),
+  line(
+    "if (M > 3) tl.store(p, 1);",
+    "tl.when(M.gt(3), () => tl.store(p, 1));",
+    `\`>\` ${traced}; write tl.when(M.gt(3), () => …)`,
+  ),
+  line(
+    "const g = (3 < M) ? f : f.mul(2); g;",
+    "const g = tl.where(M.gt(3), f, f.mul(2)); g;",
+    `\`<\` ${traced}; write tl.where(M.gt(3), a, b)`,
+  ),
+  line(
+    "assert(BLOCK_M);",
+    "tl.staticAssert(BLOCK_M.gt(0));",
+    "assert: Python's name, not JavaScript's; write tl.staticAssert(condition) for constexprs, or tl.deviceAssert(condition, \"text\")",
+  ),
+];
+
+/** Lines for which the editor has no words, or more than one error. */
+export const triedLinesOfTheBuild: readonly First[] = [
+  line("acc = acc + f;", "", `\`+\` ${traced}; write acc.value.add(f)`),
+  line("f.sub(1) - acc;", "", `\`-\` ${traced}; write f.sub(1).sub(acc.value)`),
+  line("tl.max(f, 0, keepDims = true);", "", "keepDims is not defined here; write { keepDims: true } at the end"),
+  line(
+    "tl.max(f, 0, return_indices = true);",
+    "",
+    "return_indices: Python's name, not JavaScript's; write options in an object at the end, { returnIndices: true }",
+  ),
+  line(
+    "tl.dot(x, y, inputPrecision = 'ieee');",
+    "",
+    'inputPrecision is not defined here; write { inputPrecision: "ieee" } at the end',
+  ),
+  line(
+    "let tile; for (const k of tl.range(M)) { tile = tl.load(ids.at(k)); tl.store(ids.at(k), tile); }",
+    "",
+    `\`tile\` ${reassigned}; ${insideOr} tile.value`,
+  ),
+  line(
+    "let sum = f; for (const k of tl.range(M)) sum = sum.add(k);",
+    "",
+    `\`sum\` ${reassigned}; ${insideOr} sum.value`,
+  ),
+  line(
+    "let q = p; for (const k of tl.range(M)) { q = q.add(1); tl.store(q, k); }",
+    "",
+    `\`q\` ${reassigned}; ${insideOr} q.value`,
+  ),
+];

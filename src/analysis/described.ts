@@ -2,6 +2,7 @@
 import { DESCRIPTOR_BYTES } from "../types/limits.js";
 import { dtypeTable, members } from "../types/dtype.js";
 import {
+  type Argument,
   isList,
   isLiteral,
   isValue,
@@ -47,6 +48,14 @@ export function describedSizes(ir: KernelIR): readonly (Value | number)[] {
 /** Whether the kernel makes descriptors itself, which needs scratch memory. */
 export function makesDescriptors(ir: KernelIR): boolean {
   return descriptorsMade(ir).length > 0;
+}
+
+/** The tensors that reach the kernel as descriptors whose blocks a choice of configs decides. */
+export function tunedDescriptors(ir: KernelIR): readonly TensorParam[] {
+  if (ir.tuning.key === undefined || ir.tuning.configs.length < 2) return [];
+  const isConfig = (dim: Argument) =>
+    ir.params.some((param) => param.kind === "constexpr" && param.from === "config" && param.value === dim);
+  return paramsOf(ir, "tensor").filter(({ block = [] }) => block.some(isConfig));
 }
 
 /** Whether a tensor is accessed only through descriptors, so that the kernel computes none of its offsets in int32. */

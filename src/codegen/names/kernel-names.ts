@@ -1,4 +1,5 @@
 /** The Python names of a kernel's arguments, in the `@triton.jit` function and in its wrapper. */
+import { tunedDescriptors } from "../../analysis/described.js";
 import { isByGpu } from "../../contract/configs-by-gpu.js";
 import { fail } from "../../diagnostics/diagnostic.js";
 import { reservedName } from "../../diagnostics/catalogue/definition-codes.js";
@@ -30,6 +31,8 @@ export interface KernelNames {
   readonly pruner: string;
   /** The table of configs by GPU. */
   readonly configs: string;
+  /** The hook of every config that sets blocks of descriptors; empty where none does. */
+  readonly blockSetter: string;
   /** Parameters of the jit function, by value: `a_ptr`, `M`, `stride_am`, `BLOCK_M`. */
   readonly parameters: ReadonlyMap<Value, string>;
   /** Tensors in the wrapper, by the author's name. */
@@ -49,7 +52,7 @@ const MODULE_NAMES =
   "grid meta device kernel_fn reference_fn get_inputs draw_inputs SHAPES _INTERPRETED _INT32_REACH _MAX_TILE _TRITON_DTYPES " +
   "wrap_triton _is_traced _beyond_int32 _same_strides _uncountable _undescribable _check_out _check_memory _check_choice _check_type _launch _launch_key _LAUNCHES " +
   "_refuse_gradient _records_gradient _refuse_tangents _refuse_forward_mode _refuse_recording _without_gradient _WithoutGradient _check_tensor _check_int " +
-  "_check_float _check_bfloat16 _first_config _check_descriptor _allocate _set_blocks TensorDescriptor _overlaps _end _axes _nest _reaches " +
+  "_check_float _check_bfloat16 _first_config _check_descriptor _allocate TensorDescriptor _overlaps _end _axes _nest _reaches " +
   "_load_block _store_block _pieces_of _write_pieces _write_block _described _is_specialised _set_block _GluonDescriptor _programs " +
   "functools threading _Told _TOLD _checked _plain_launch _repeated _is_special _keep _told_launch _plans _guard _launcher";
 
@@ -84,6 +87,34 @@ export function kernelNames(ir: KernelIR, source?: SourceIndex, module: Names = 
   const opOut = shared(`${ir.name}_out_op`);
   const pruner = shared("_prune_configs");
   const configs = isByGpu(ir.tuning.configs) ? shared("_configs") : "";
+  const blockSetter = tunedDescriptors(ir).length > 0 ? shared("_set_blocks") : "";
+  const { parameters, tensors, strides } = argumentNames(ir, taken);
+  // What the arguments are called does not depend on it.
+  const externs = source ? embedExterns(ir, source, taken) : NO_EXTERNS;
+  const functions = new Map(
+    ir.functions.map((helper) => [helper, externs.names.get(helper) ?? shared(wantedName(helper, source))] as const),
+  );
+  const locals = new Names("body");
+  for (const name of [...parameters.values(), ...functions.values()]) locals.keep(name);
+  return {
+    wrapper,
+    jit,
+    op,
+    opOut,
+    pruner,
+    configs,
+    blockSetter,
+    parameters,
+    tensors,
+    strides,
+    functions,
+    externs,
+    locals,
+  };
+}
+
+/** The names of the jit function's parameters, of tensors in the wrapper, and of strides. */
+function argumentNames(ir: KernelIR, taken: Names) {
   const parameters = new Map<Value, string>();
   const tensors = new Map<string, string>();
   const strides = new Map<string, readonly (string | undefined)[]>();
@@ -110,14 +141,7 @@ export function kernelNames(ir: KernelIR, source?: SourceIndex, module: Names = 
     });
     strides.set(param.name, names);
   }
-  // What the arguments are called does not depend on it.
-  const externs = source ? embedExterns(ir, source, taken) : NO_EXTERNS;
-  const functions = new Map(
-    ir.functions.map((helper) => [helper, externs.names.get(helper) ?? shared(wantedName(helper, source))] as const),
-  );
-  const locals = new Names("body");
-  for (const name of [...parameters.values(), ...functions.values()]) locals.keep(name);
-  return { wrapper, jit, op, opOut, pruner, configs, parameters, tensors, strides, functions, externs, locals };
+  return { parameters, tensors, strides };
 }
 
 function pythonName(param: Exclude<Param, { kind: "tensor" }>): string {

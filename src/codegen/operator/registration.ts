@@ -2,11 +2,10 @@
 import { isKeyword } from "../names/names.js";
 import { fail } from "../../diagnostics/diagnostic.js";
 import { pythonName, reservedName } from "../../diagnostics/catalogue/definition-codes.js";
-import { describedTensors, makesDescriptors } from "../../analysis/described.js";
+import { describedTensors, makesDescriptors, tunedDescriptors } from "../../analysis/described.js";
 import { isTorchNamespace } from "../../contract/torch-namespaces.js";
 import { isInt, members } from "../../types/dtype.js";
 import type { KernelIR } from "../../ir/nodes.js";
-import { setsBlocks } from "../wrapper/wrapper-descriptors.js";
 import type { KernelNames } from "../names/kernel-names.js";
 import * as py from "../python/py-build.js";
 import type { Block, Expression, FunctionDef, Parameter, Statement } from "../python/py.js";
@@ -55,7 +54,7 @@ export function notTraceable(ir: KernelIR): string | undefined {
     return cannot("a launch that depends on properties of the GPU", "a graph is made before the GPU is known");
   const computed = params.find((param) => param.kind === "constexpr" && param.from === "heuristic");
   if (computed) return cannot(`the heuristic of ${computed.name}`);
-  if (setsBlocks(ir).length > 0) return cannot("configs with a hook, which sets the blocks of its descriptors");
+  if (tunedDescriptors(ir).length > 0) return cannot("configs with a hook, which sets the blocks of its descriptors");
   if (describedTensors(ir).length > 0 || makesDescriptors(ir)) return cannot("tensor descriptors");
   const [option] = Object.entries(launch.options).filter(([, value]) => value !== false);
   if (option) return cannot(`the launch option ${option[0]}`);

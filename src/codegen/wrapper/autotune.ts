@@ -73,7 +73,7 @@ function configOf(ir: KernelIR, names: KernelNames, config: Config): Expression 
     value: py.constant(value),
   }));
   return py.withOrigin(
-    py.call("triton.Config", py.dict(...values), ...launchOptions(config), ...setsBlocks(ir)),
+    py.call("triton.Config", py.dict(...values), ...launchOptions(config), ...setsBlocks(names)),
     config.at,
   );
 }

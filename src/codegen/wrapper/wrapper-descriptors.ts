@@ -1,6 +1,6 @@
 /** Support for tensor descriptors in a module: making those of the wrapper, and scratch memory for those of kernels. */
-import { makesDescriptors } from "../../analysis/described.js";
-import { type Argument, isValue, type KernelIR, paramsOf, type TensorParam, type Value } from "../../ir/nodes.js";
+import { makesDescriptors, tunedDescriptors } from "../../analysis/described.js";
+import { type Argument, isValue, type KernelIR, type TensorParam, type Value } from "../../ir/nodes.js";
 import { type KernelNames, literalNumber } from "../names/kernel-names.js";
 import * as py from "../python/py-build.js";
 import type { Block, Expression, Keyword, Statement } from "../python/py.js";
@@ -11,7 +11,6 @@ export const CHECK_DESCRIPTOR = "_check_descriptor";
 export const ALLOCATE = "_allocate";
 /** Triton's class of descriptors that are made before a launch. */
 export const DESCRIPTOR_CLASS = "TensorDescriptor";
-const SET_BLOCKS = "_set_blocks";
 
 /** Refuses a tensor that a descriptor cannot describe. */
 export function descriptorCheck(context: WrapperContext, param: TensorParam, axis: number): Block {
@@ -27,7 +26,7 @@ export function scratch(ir: KernelIR): Block {
 /** `a_desc = TensorDescriptor.from_tensor(a, [BLOCK_M, BLOCK_K])`; a block that a config decides is set by its hook. */
 export function descriptorOf(context: WrapperContext, param: TensorParam, local: (value: Value) => Expression): Block {
   if (!param.block) return [];
-  const isOpen = isSetLater(context.ir, param);
+  const isOpen = tunedDescriptors(context.ir).includes(param);
   const dims = param.block.map((dim) => (isOpen ? py.number("1") : blockDim(dim, local)));
   const padding = param.padding === "nan" ? [py.keyword("padding", py.string("nan"))] : [];
   const made = py.call(`${DESCRIPTOR_CLASS}.from_tensor`, context.tensor(param), py.list(...dims), ...padding);
@@ -38,25 +37,15 @@ function blockDim(dim: Argument, local: (value: Value) => Expression): Expressio
   return isValue(dim) ? local(dim) : py.numberLiteral(literalNumber(dim) ?? 1, "int");
 }
 
-/** Whether a choice of configs decides the block. */
-function isSetLater({ params, tuning }: KernelIR, { block = [] }: TensorParam): boolean {
-  const isConfig = (dim: Argument) =>
-    params.some((param) => param.kind === "constexpr" && param.from === "config" && param.value === dim);
-  return tuning.key !== undefined && tuning.configs.length > 1 && block.some(isConfig);
-}
-
-const openOf = (ir: KernelIR): readonly TensorParam[] =>
-  paramsOf(ir, "tensor").filter((param) => isSetLater(ir, param));
-
 /** The hook of every config, where blocks depend on it. */
-export function setsBlocks(ir: KernelIR): readonly Keyword[] {
-  return openOf(ir).length > 0 ? [py.keyword("pre_hook", py.name(SET_BLOCKS))] : [];
+export function setsBlocks({ blockSetter }: KernelNames): readonly Keyword[] {
+  return blockSetter ? [py.keyword("pre_hook", py.name(blockSetter))] : [];
 }
 
 /** The function that it names. */
 export function blockSetter(ir: KernelIR, names: KernelNames): Block {
   const args = py.name("args");
-  const body = openOf(ir).map(({ pointer, block = [] }): Statement => {
+  const body = tunedDescriptors(ir).map(({ pointer, block = [] }): Statement => {
     const descriptor = py.subscript(args, py.string(names.parameters.get(pointer)!));
     const dims = block.map((dim) =>
       blockDim(dim, (value) => py.subscript(args, py.string(names.parameters.get(value)!))),
@@ -65,5 +54,5 @@ export function blockSetter(ir: KernelIR, names: KernelNames): Block {
   });
   if (body.length === 0) return [];
   const docstring = "Gives each descriptor the block of the config that is to run.";
-  return [{ kind: "function", name: SET_BLOCKS, decorators: [], params: [{ name: "args" }], docstring, body }];
+  return [{ kind: "function", name: names.blockSetter, decorators: [], params: [{ name: "args" }], docstring, body }];
 }

@@ -89,8 +89,27 @@ class Signs {
 
   #derive(value: Value): boolean {
     return (
-      this.#follows(value) || this.facts.isAtLeast(value, 0) || this.#isDifference(value) || this.#isLeftOfLoop(value)
+      this.#follows(value) ||
+      this.facts.isAtLeast(value, 0) ||
+      this.#isDifference(value) ||
+      this.#isLeftOfLoop(value) ||
+      this.#isLeftOfGrid(value)
     );
+  }
+
+  /** `tl.numPrograms(0) - 1 - tl.programId(0)`: the programs in the other order. */
+  #isLeftOfGrid(value: Value): boolean {
+    const { plus, minus, constant } = this.facts.integers.sum(value);
+    if (plus.length !== 1 || minus.length !== 1 || constant < -1) return false;
+    const axis = this.#axisAsked("grid", plus[0]!);
+    return axis !== undefined && axis === this.#axisAsked("program", minus[0]!);
+  }
+
+  #axisAsked(what: "program" | "grid", argument: Argument): number | undefined {
+    const made = this.facts.integers.made(argument);
+    if (made?.kind !== "op" || made.op.facts.asks !== what) return undefined;
+    const [axis] = made.operands;
+    return isLiteral(axis) ? Number(axis.value) : undefined;
   }
 
   /** `n - 1 - i` in a loop over `i` that ends before `n`. */

@@ -39,6 +39,7 @@ describe("an index without a lower bound", () => {
     ["a loop that counts down to 0", {}, () => looped(4, -1, -1)],
     ["what is left of a loop", {}, ({ M }) => within([0, M, 2], (i) => M.sub(1).sub(i))],
     ["what is left of a loop to a sum", {}, ({ M }) => within([0, M.add(4), 1], (i) => M.sub(i).add(3))],
+    ["programs in the other order", {}, () => tl.numPrograms(0).sub(1).sub(tl.programId(0)).mul(4)],
     ["a loop from a program id to a size, by what the caller passes", stepped(), striding],
     ["a loop by a number that is required", number(({ s }) => [s.ge(1)]), ({ M, s }) => looped(0, M, s)],
     [
@@ -93,6 +94,8 @@ describe("an index with a lower bound", () => {
     ["less than what is left of a loop", {}, ({ M }) => within([0, M, 1], (i) => M.sub(2).sub(i))],
     ["what is left of a loop that goes further", {}, ({ M }) => within([0, M.add(1), 1], (i) => M.sub(1).sub(i))],
     ["what is left of a loop downwards", {}, ({ M }) => within([M.add(4), M, -1], (i) => M.sub(1).sub(i))],
+    ["less than what is left of the programs", {}, () => tl.numPrograms(0).sub(2).sub(tl.programId(0))],
+    ["programs of one axis less those of another", {}, () => tl.numPrograms(0).sub(1).sub(tl.programId(1))],
     ["a loop's index without its end", {}, ({ M }) => within([0, M, 1], (i) => i.sub(M))],
     ["state that a loop lowers", {}, () => lowered()],
     ["a helper that once gets a negative", {}, ({ y }) => called(y, tl.programId(0), tl.programId(0).sub(1))],

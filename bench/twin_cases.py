@@ -4,6 +4,7 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -353,18 +354,39 @@ def attention_delta(pair, small):
         yield pair.case((heads, rows, dim), (o, d_out), written, ((o.double() * d_out.double()).sum(-1),))
 
 
-def attention_backward(pair, small):
+def backward_inputs(pair, small):
+    """What both kernels of the backward pass take, and a function that describes blocks of rows of a head."""
     for heads, rows, dim, causal, (q, k, v, d_out), (out, lse, *gradients) in attention_inputs(pair, small):
         sums, delta = lse.float(), (out * d_out.double()).sum(-1).float()
-        inputs = (q, k, v, d_out, sums, delta)
+        block = [1, pair.options["STEP"], dim]
+        described = partial(TensorDescriptor.from_tensor, block_shape=block)
+        grid = (triton.cdiv(rows, pair.options["BLOCK"]), heads)
+        launch = partial(pair.kernel[grid], HEAD_DIM=dim, CAUSAL=causal, **pair.options)
+        yield heads, rows, dim, causal, (q, k, v, d_out, sums, delta), described, launch, gradients
 
-        def written(inputs=inputs, heads=heads, rows=rows, dim=dim, causal=causal):
-            results = tuple(torch.empty_like(each) for each in inputs[:3])
-            grid = (triton.cdiv(rows, pair.options["BLOCK"]), heads)
-            pair.kernel[grid](*inputs, *results, rows, HEAD_DIM=dim, CAUSAL=causal, **pair.options)
+
+def attention_key_gradients(pair, small):
+    for heads, rows, dim, causal, inputs, described, launch, (_, *gradients) in backward_inputs(pair, small):
+
+        def written(inputs=inputs, described=described, launch=launch, rows=rows):
+            q, k, v, d_out, *row_sums = inputs
+            results = torch.empty_like(k), torch.empty_like(v)
+            launch(described(q), k, v, described(d_out), *row_sums, *results, rows)
             return results
 
         yield pair.case((heads, rows, dim), (*inputs, causal), written, tuple(gradients), causal=causal)
+
+
+def attention_query_gradients(pair, small):
+    for heads, rows, dim, causal, inputs, described, launch, (gradient, *_) in backward_inputs(pair, small):
+
+        def written(inputs=inputs, described=described, launch=launch, rows=rows):
+            q, k, v, *others = inputs
+            result = torch.empty_like(q)
+            launch(q, described(k), described(v), *others, result, rows)
+            return result
+
+        yield pair.case((heads, rows, dim), (*inputs, causal), written, (gradient,), causal=causal)
 
 
 CASES = {
@@ -385,6 +407,7 @@ CASES = {
         gemm_block_scaled,
         attention_forward,
         attention_delta,
-        attention_backward,
+        attention_key_gradients,
+        attention_query_gradients,
     )
 }

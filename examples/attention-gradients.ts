@@ -1,12 +1,15 @@
 /**
- * Flash attention with its gradients: a PyTorch operator of three kernels, none of which ever stores a row of scores.
+ * Flash attention with its gradients: a PyTorch operator of four kernels, none of which ever stores a row of scores.
  *
  * The forward pass leaves one number for each row, the logarithm of the sum of its exponentials. From it the gradient
  * computes any block of weights again: P = exp(S - lse). With dP = dO Vᵀ, the scores' gradient is dS = P (dP - delta)
  * where delta is the sum of dO ∘ O over a row; then dV = Pᵀ dO, dK = dSᵀ Q and dQ = dS K. Under a causal mask, blocks
  * above the diagonal are skipped, and only those on it are masked.
+ *
+ * A kernel for dK and dV passes over the queries, and one for dQ over the keys: both compute S and dP, seven products in
+ * all. One kernel would need five, but all its blocks of keys would add to dQ, in an order that changes from run to run.
  */
-import { constexpr, kernel, main, op, type Scalar, tensor, tl } from "tilescript";
+import { constexpr, descriptor, kernel, main, op, type Scalar, tensor, tl } from "tilescript";
 
 const T = tl.dtype("T", [tl.float16, tl.bfloat16]);
 
@@ -110,19 +113,24 @@ const attentionDelta = kernel(
   },
 );
 
-/** A program computes dK and dV of a block of keys, and then dQ of the block of queries with the same rows. */
-const attentionBackward = kernel(
-  "attention_backward",
+/**
+ * Blocks of STEP rows of one head, moved by the copy engine (TMA); what lies past the end reads as 0. The engine wants
+ * tensors that start at multiples of 16 bytes, as those do that PyTorch allocates.
+ */
+const steps = descriptor(T, ["H", "S", "HEAD_DIM"], [1, "STEP", "HEAD_DIM"]);
+
+/** A program takes a block of keys and passes over the queries that see them. */
+const attentionKeyGradients = kernel(
+  "attention_key_gradients",
   {
-    doc: "The gradients of q, k and v.",
+    doc: "The gradients of k and v.",
     params: {
-      q: heads,
+      q: steps,
       k: heads,
       v: heads,
-      dOut: heads,
+      dOut: steps,
       lse: rows,
       delta: rows,
-      dq: newHeads,
       dk: newHeads,
       dv: newHeads,
       HEAD_DIM: constexpr(),
@@ -134,16 +142,15 @@ const attentionBackward = kernel(
     autotune: {
       key: ["S", "HEAD_DIM", "CAUSAL"],
       configs: [
-        { BLOCK: 128, STEP: 32, numWarps: 8, numStages: 3 },
+        { BLOCK: 64, STEP: 64, numWarps: 4, numStages: 2 },
+        { BLOCK: 64, STEP: 64, numWarps: 4, numStages: 2, maxnreg: 168 },
         { BLOCK: 64, STEP: 32, numWarps: 4, numStages: 3 },
         { BLOCK: 128, STEP: 32, numWarps: 4, numStages: 4 },
-        { BLOCK: 128, STEP: 64, numWarps: 8, numStages: 2 },
-        { BLOCK: 64, STEP: 64, numWarps: 4, numStages: 2 },
       ],
     },
     shapes: [{ H: 32, S: 1024, HEAD_DIM: 64 }],
   },
-  ({ q, k, v, dOut, lse, delta, dq, dk, dv, S, HEAD_DIM, CAUSAL, BLOCK, STEP }) => {
+  ({ q, k, v, dOut, lse, delta, dk, dv, S, HEAD_DIM, CAUSAL, BLOCK, STEP }) => {
     const head = tl.inBounds(tl.programId(1));
     const first = tl.programId(0).mul(BLOCK);
     const block = first.add(tl.arange(0, BLOCK));
@@ -156,10 +163,10 @@ const attentionBackward = kernel(
     const dkSum = tl.mut(tl.zeros([BLOCK, HEAD_DIM], tl.float32));
     const dvSum = tl.mut(tl.zeros([BLOCK, HEAD_DIM], tl.float32));
     /** The queries from `start` on, some of which do not see all keys of the block if it is `diagonal`. */
-    const visitQueries = (start: Scalar<"int32">, diagonal: boolean): void => {
+    const visit = (start: Scalar<"int32">, diagonal: boolean): void => {
       const rm = start.add(tl.arange(0, STEP));
-      const queries = tl.load(q.at(head, rm, rd));
-      const gradient = tl.load(dOut.at(head, rm, rd));
+      const queries = tl.reshape(q.load([head, start, 0]), [STEP, HEAD_DIM]);
+      const gradient = tl.reshape(dOut.load([head, start, 0]), [STEP, HEAD_DIM]);
       // Weights of rows past the end are 0.
       const logSum = tl.load(lse.at(head, rm), { other: Infinity });
       const unmasked = tl.exp2(tl.dot(keys, queries.T).mul(toBase2).sub(logSum.row));
@@ -170,39 +177,79 @@ const attentionBackward = kernel(
       dkSum.value = tl.dot(weights.mul(change).to(T), queries, dkSum.value);
     };
     tl.when(CAUSAL, () => {
-      for (const start of tl.range(first, first.add(BLOCK), STEP)) visitQueries(start, true);
+      for (const start of tl.range(first, first.add(BLOCK), STEP)) visit(start, true);
     });
     const below = tl.when(CAUSAL, () => first.add(BLOCK)).otherwise(() => tl.full([], 0, tl.int32));
-    for (const start of tl.range(below, S, STEP)) visitQueries(start, false);
+    for (const start of tl.range(below, S, STEP)) visit(start, false);
     tl.store(dk.at(head, block, rd), dkSum.value.mul(scale).to(T));
     tl.store(dv.at(head, block, rd), dvSum.value.to(T));
+  },
+);
+
+/** A program takes a block of queries and passes over the keys that they see, as in the forward kernel. */
+const attentionQueryGradients = kernel(
+  "attention_query_gradients",
+  {
+    doc: "The gradient of q.",
+    params: {
+      q: heads,
+      k: steps,
+      v: steps,
+      dOut: heads,
+      lse: rows,
+      delta: rows,
+      dq: newHeads,
+      HEAD_DIM: constexpr(),
+      CAUSAL: constexpr.bool({ default: false }),
+      BLOCK: constexpr(),
+      STEP: constexpr(),
+    },
+    grid: ({ H, S, BLOCK }) => [tl.cdiv(S, BLOCK), H],
+    autotune: {
+      key: ["S", "HEAD_DIM", "CAUSAL"],
+      configs: [
+        { BLOCK: 128, STEP: 64, numWarps: 8, numStages: 3 },
+        { BLOCK: 64, STEP: 64, numWarps: 4, numStages: 3 },
+        { BLOCK: 64, STEP: 32, numWarps: 4, numStages: 3 },
+      ],
+    },
+    shapes: [{ H: 32, S: 1024, HEAD_DIM: 64 }],
+  },
+  ({ q, k, v, dOut, lse, delta, dq, S, HEAD_DIM, CAUSAL, BLOCK, STEP }) => {
+    const head = tl.inBounds(tl.programId(1));
+    // Under a causal mask the last rows see most keys: their programs begin.
+    const first = tl.numPrograms(0).sub(1).sub(tl.programId(0)).mul(BLOCK);
+    const block = first.add(tl.arange(0, BLOCK));
+    const rd = tl.arange(0, HEAD_DIM);
+    const scale = tl.rsqrt(HEAD_DIM.to(tl.float32));
+    const toBase2 = scale.mul(LOG2_E);
 
     const queries = tl.load(q.at(head, block, rd));
     const gradient = tl.load(dOut.at(head, block, rd));
     const logSum = tl.load(lse.at(head, block), { other: Infinity });
     const rowDelta = tl.load(delta.at(head, block));
     const dqSum = tl.mut(tl.zeros([BLOCK, HEAD_DIM], tl.float32));
-    /** The keys from `start` on, as in the forward kernel. */
-    const visitKeys = (start: Scalar<"int32">, partial: boolean): void => {
-      const columns = start.add(tl.arange(0, STEP));
-      const rn = partial ? columns : tl.inBounds(columns);
-      const someKeys = tl.load(k.at(head, rn, rd));
-      const someValues = tl.load(v.at(head, rn, rd));
-      const unmasked = tl.exp2(tl.dot(queries, someKeys.T).mul(toBase2).sub(logSum.col));
-      const weights = !partial
-        ? unmasked
-        : tl
-            .when(CAUSAL, () => tl.where(block.col.ge(rn.row), unmasked, 0))
-            .otherwise(() => tl.where(rn.row.lt(S), unmasked, 0));
-      const change = tl.dot(gradient, someValues.T).sub(rowDelta.col);
-      dqSum.value = tl.dot(weights.mul(change).to(T), someKeys, dqSum.value);
+    /** The keys from `start` on. All rows see all of a block that is not `partial`. */
+    const visit = (start: Scalar<"int32">, partial: boolean): void => {
+      const keys = tl.reshape(k.load([head, start, 0]), [STEP, HEAD_DIM]);
+      const values = tl.reshape(v.load([head, start, 0]), [STEP, HEAD_DIM]);
+      const unmasked = tl.exp2(tl.dot(queries, keys.T).mul(toBase2).sub(logSum.col));
+      const masked = () => {
+        const rn = start.add(tl.arange(0, STEP));
+        return tl
+          .when(CAUSAL, () => tl.where(block.col.ge(rn.row), unmasked, 0))
+          .otherwise(() => tl.where(rn.row.lt(S), unmasked, 0));
+      };
+      const weights = partial ? masked() : unmasked;
+      const change = tl.dot(gradient, values.T).sub(rowDelta.col);
+      dqSum.value = tl.dot(weights.mul(change).to(T), keys, dqSum.value);
     };
     const [edge, end] = tl
       .when(CAUSAL, () => [first, tl.minimum(first.add(BLOCK), S)] as const)
       .otherwise(() => [S, S] as const);
     const whole = edge.floorDiv(STEP).mul(STEP);
-    for (const start of tl.range(0, whole, STEP)) visitKeys(start, false);
-    for (const start of tl.range(whole, end, STEP)) visitKeys(start, true);
+    for (const start of tl.range(0, whole, STEP)) visit(start, false);
+    for (const start of tl.range(whole, end, STEP)) visit(start, true);
     tl.store(dq.at(head, block, rd), dqSum.value.mul(scale).to(T));
   },
 );
@@ -230,7 +277,8 @@ export const attentionWithGradients = op(
   ({ q, k, v, o, lse, CAUSAL }, { o: dO }) => {
     const dOut = dO.contiguous();
     const { delta } = attentionDelta.call({ o, dOut });
-    const { dq, dk, dv } = attentionBackward.call({ q, k, v, dOut, lse, delta, CAUSAL });
+    const { dk, dv } = attentionKeyGradients.call({ q, k, v, dOut, lse, delta, CAUSAL });
+    const { dq } = attentionQueryGradients.call({ q, k, v, dOut, lse, delta, CAUSAL });
     return { q: dq, k: dk, v: dv };
   },
 );

@@ -6,6 +6,7 @@ import { execa } from "execa";
 import { describe, expect, test } from "vitest";
 import { build, compile, constexpr, descriptor, kernel, pointer, tensor, tl, type Case } from "tilescript";
 import { drawTests } from "../../support/drawn.js";
+import { attentionWithGradients } from "../../../examples/attention-gradients.js";
 import { gemmTma } from "../../../examples/gemm-tma.js";
 import { planCases } from "../../../src/runtime/cases/cases.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
@@ -333,6 +334,19 @@ describe("evaluation", () => {
     expect(cases.some((each) => each.at.sizes["M"]! % 2 === 1)).toBe(true);
     expect(compiled.refusal(at({ M: 3, N: 8, K: 7 }, { T: "float16" }))).toContain("a is reached through a descriptor");
   });
+});
+
+test("each kernel of an operator sets the blocks of its own descriptors", async () => {
+  const text = (await build(attentionWithGradients)).python;
+  const hooks = [...text.matchAll(/^def (_set_blocks\w*)\(args\):\n((?: .*\n)+)/gm)].map(
+    ([, name, body]) => [name, body!.match(/\w+_desc/g)] as const,
+  );
+  expect(hooks).toEqual([
+    ["_set_blocks", ["q_desc", "d_out_desc"]],
+    ["_set_blocks_1", ["k_desc", "v_desc"]],
+  ]);
+  const tuned = text.split("@triton.autotune(").filter((part) => part.includes("pre_hook="));
+  expect(tuned.map((part) => [...new Set(part.match(/(?<=pre_hook=)\w+/g))])).toEqual(hooks.map(([name]) => [name]));
 });
 
 describe("Triton", { timeout: 300_000 }, () => {

@@ -19,8 +19,14 @@ export interface Arguments {
  */
 export type Shape = "aligned" | "odd" | "strided" | "ones";
 
-/** The arguments of a kernel for one config, with its dtype variable bound. */
-export function argumentsOf(ir: KernelIR, config: Config, dtype: DTypeName, shape: Shape): Arguments {
+/** The arguments of a kernel for one config, with its dtype variable bound. A caller may choose some constexprs. */
+export function argumentsOf(
+  ir: KernelIR,
+  config: Config,
+  dtype: DTypeName,
+  shape: Shape,
+  chosen: Arguments["constants"] = {},
+): Arguments {
   const names = kernelNames(ir);
   const types: Record<string, string> = {};
   const constants: Record<string, number | boolean | string | { readonly dtype: string }> = {};
@@ -31,12 +37,12 @@ export function argumentsOf(ir: KernelIR, config: Config, dtype: DTypeName, shap
     if (types[name] === "constexpr") constants[name] = 1;
     else if (shape === "aligned") aligned.push(name);
   };
-  const constexprs = constexprsOf(ir, config, dtype);
+  const constexprs = { ...constexprsOf(ir, config, dtype), ...chosen };
   for (const param of ir.params) {
     const name = names.parameters.get(param.kind === "tensor" ? param.pointer : param.value)!;
     if (param.kind === "tensor" || param.kind === "pointer") {
       const elements = triton(param.dtype);
-      const block = param.kind === "tensor" ? param.block?.map((dim) => sizeOf(dim, config)) : undefined;
+      const block = param.kind === "tensor" ? param.block?.map((dim) => sizeOf(dim, constexprs)) : undefined;
       types[name] = block ? `tensordesc<${elements}[${block.join(",")}]>` : `*${elements}`;
       if (!block) aligned.push(name);
     } else if (param.kind === "scalar") types[name] = triton(param.dtype);
@@ -72,8 +78,8 @@ function constexprsOf(ir: KernelIR, config: Config, dtype: DTypeName): Arguments
 }
 
 /** A dimension of a block. */
-function sizeOf(dim: Argument, { values }: Config): number {
-  return Number(isValue(dim) ? values[dim.parameter!] : isLiteral(dim) && dim.value);
+function sizeOf(dim: Argument, constexprs: Arguments["constants"]): number {
+  return Number(isValue(dim) ? constexprs[dim.parameter!] : isLiteral(dim) && dim.value);
 }
 
 /** `fp16`, `bf16`, `i32`, `u8`, as Triton's launcher abbreviates them. */

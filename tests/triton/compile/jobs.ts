@@ -60,8 +60,13 @@ export function kernelsOf(kernel: unknown): readonly unknown[] {
   return found;
 }
 
-/** One job for each config and each member of the kernel's dtype variable. */
-export function jobsOf(kernel: unknown, target: Job["target"], shape: Shape = "aligned"): Job[] {
+/** One job for each config and each member of the kernel's dtype variable. A caller may choose some constexprs. */
+export function jobsOf(
+  kernel: unknown,
+  target: Job["target"],
+  shape: Shape = "aligned",
+  chosen: Arguments["constants"] = {},
+): Job[] {
   const ir = lowerViews(trace(definitionOf(kernel)));
   // Who loads them decorates the first.
   const source = jitFunctions(emit(kernel).text).join("\n\n\n@triton.jit\n");
@@ -78,7 +83,7 @@ export function jobsOf(kernel: unknown, target: Job["target"], shape: Shape = "a
       source,
       options: launchOptions(config),
       target,
-      ...argumentsOf(ir, config, dtype, shape),
+      ...argumentsOf(ir, config, dtype, shape, chosen),
     })),
   );
 }

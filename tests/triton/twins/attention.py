@@ -2,7 +2,8 @@
 
 Every block of keys that all rows see runs in a loop without masks; the blocks
 on the diagonal, or those behind the last key, have a loop of their own. Rows
-behind the end are masked where they are loaded and stored.
+behind the end are masked where they are loaded and stored, or lie outside a
+descriptor.
 """
 
 import triton
@@ -124,10 +125,11 @@ def _visit_queries(
     dv,
     k,
     v,
-    q_ptr,
-    do_ptr,
+    q_desc,
+    do_desc,
     lse_ptr,
     delta_ptr,
+    head,
     offs_n,
     start,
     end,
@@ -139,16 +141,12 @@ def _visit_queries(
 ):
     """The queries from start to end, for one block of keys."""
     rows = tl.arange(0, STEP)
-    offs_d = tl.arange(0, HEAD_DIM)
-    block = (start + rows)[:, None] * HEAD_DIM + offs_d[None, :]
-    q_ptrs = q_ptr + block
-    do_ptrs = do_ptr + block
     lse_ptrs = lse_ptr + start + rows
     delta_ptrs = delta_ptr + start + rows
     for m in range(start, end, STEP):
+        q = q_desc.load([head, m, 0]).reshape(STEP, HEAD_DIM)
+        do = do_desc.load([head, m, 0]).reshape(STEP, HEAD_DIM)
         inside = rows < S - m
-        q = tl.load(q_ptrs, mask=inside[:, None], other=0.0)
-        do = tl.load(do_ptrs, mask=inside[:, None], other=0.0)
         lse = tl.load(lse_ptrs, mask=inside, other=float("inf"))
         p = tl.exp2(tl.dot(k, tl.trans(q)) * scale - lse[None, :])
         if MASKED:
@@ -157,67 +155,19 @@ def _visit_queries(
         delta = tl.load(delta_ptrs, mask=inside, other=0.0)
         ds = p * (tl.dot(v, tl.trans(do)) - delta[None, :])
         dk = tl.dot(ds.to(q.dtype), q, dk)
-        q_ptrs += STEP * HEAD_DIM
-        do_ptrs += STEP * HEAD_DIM
         lse_ptrs += STEP
         delta_ptrs += STEP
     return dk, dv
 
 
 @triton.jit
-def _visit_keys(
-    dq,
-    q,
-    do,
-    lse,
-    delta,
+def attention_key_gradients_kernel(
+    q_desc,
     k_ptr,
     v_ptr,
-    offs_m,
-    start,
-    end,
-    S,
-    scale,
-    HEAD_DIM: tl.constexpr,
-    CAUSAL: tl.constexpr,
-    STEP: tl.constexpr,
-    MASKED: tl.constexpr,
-):
-    """The keys from start to end, for one block of queries."""
-    cols = tl.arange(0, STEP)
-    offs_d = tl.arange(0, HEAD_DIM)
-    block = (start + cols)[:, None] * HEAD_DIM + offs_d[None, :]
-    k_ptrs = k_ptr + block
-    v_ptrs = v_ptr + block
-    for n in range(start, end, STEP):
-        if MASKED:
-            k = tl.load(k_ptrs, mask=cols[:, None] < S - n, other=0.0)
-            v = tl.load(v_ptrs, mask=cols[:, None] < S - n, other=0.0)
-        else:
-            k = tl.load(k_ptrs)
-            v = tl.load(v_ptrs)
-        p = tl.exp2(tl.dot(q, tl.trans(k)) * scale - lse[:, None])
-        if MASKED:
-            if CAUSAL:
-                p = tl.where(offs_m[:, None] >= n + cols[None, :], p, 0.0)
-            else:
-                p = tl.where(n + cols[None, :] < S, p, 0.0)
-        ds = p * (tl.dot(do, tl.trans(v)) - delta[:, None])
-        dq = tl.dot(ds.to(k.dtype), k, dq)
-        k_ptrs += STEP * HEAD_DIM
-        v_ptrs += STEP * HEAD_DIM
-    return dq
-
-
-@triton.jit
-def attention_backward_kernel(
-    q_ptr,
-    k_ptr,
-    v_ptr,
-    d_out_ptr,
+    d_out_desc,
     lse_ptr,
     delta_ptr,
-    dq_ptr,
     dk_ptr,
     dv_ptr,
     S,
@@ -229,10 +179,10 @@ def attention_backward_kernel(
     start = tl.program_id(0) * BLOCK
     head = tl.program_id(1)
     base = head * S * HEAD_DIM
-    q_ptr += base
     k_ptr += base
     v_ptr += base
-    d_out_ptr += base
+    dk_ptr += base
+    dv_ptr += base
     lse_ptr += head * S
     delta_ptr += head * S
     offs = start + tl.arange(0, BLOCK)
@@ -248,19 +198,87 @@ def attention_backward_kernel(
     dv = tl.zeros((BLOCK, HEAD_DIM), dtype=tl.float32)
     if CAUSAL:
         dk, dv = _visit_queries(
-            dk, dv, k, v, q_ptr, d_out_ptr, lse_ptr, delta_ptr, offs,
+            dk, dv, k, v, q_desc, d_out_desc, lse_ptr, delta_ptr, head, offs,
             start, start + BLOCK, S, scale, HEAD_DIM, STEP, True,
         )  # fmt: skip
         below = start + BLOCK
     else:
         below = 0
     dk, dv = _visit_queries(
-        dk, dv, k, v, q_ptr, d_out_ptr, lse_ptr, delta_ptr, offs,
+        dk, dv, k, v, q_desc, d_out_desc, lse_ptr, delta_ptr, head, offs,
         below, S, S, scale, HEAD_DIM, STEP, False,
     )  # fmt: skip
     dk *= sm_scale
-    tl.store(dk_ptr + base + block, dk.to(dk_ptr.dtype.element_ty), mask=inside)
-    tl.store(dv_ptr + base + block, dv.to(dv_ptr.dtype.element_ty), mask=inside)
+    tl.store(dk_ptr + block, dk.to(dk_ptr.dtype.element_ty), mask=inside)
+    tl.store(dv_ptr + block, dv.to(dv_ptr.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def _visit_keys(
+    dq,
+    q,
+    do,
+    lse,
+    delta,
+    k_desc,
+    v_desc,
+    head,
+    offs_m,
+    start,
+    end,
+    S,
+    scale,
+    HEAD_DIM: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    STEP: tl.constexpr,
+    MASKED: tl.constexpr,
+):
+    """The keys from start to end, for one block of queries."""
+    cols = tl.arange(0, STEP)
+    for n in range(start, end, STEP):
+        k = k_desc.load([head, n, 0]).reshape(STEP, HEAD_DIM)
+        v = v_desc.load([head, n, 0]).reshape(STEP, HEAD_DIM)
+        p = tl.exp2(tl.dot(q, tl.trans(k)) * scale - lse[:, None])
+        if MASKED:
+            if CAUSAL:
+                p = tl.where(offs_m[:, None] >= n + cols[None, :], p, 0.0)
+            else:
+                p = tl.where(n + cols[None, :] < S, p, 0.0)
+        ds = p * (tl.dot(do, tl.trans(v)) - delta[:, None])
+        dq = tl.dot(ds.to(k.dtype), k, dq)
+    return dq
+
+
+@triton.jit
+def attention_query_gradients_kernel(
+    q_ptr,
+    k_desc,
+    v_desc,
+    d_out_ptr,
+    lse_ptr,
+    delta_ptr,
+    dq_ptr,
+    S,
+    HEAD_DIM: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    BLOCK: tl.constexpr,
+    STEP: tl.constexpr,
+):
+    # Under a causal mask the last rows see most keys.
+    start = (tl.num_programs(0) - 1 - tl.program_id(0)) * BLOCK
+    head = tl.program_id(1)
+    base = head * S * HEAD_DIM
+    q_ptr += base
+    d_out_ptr += base
+    dq_ptr += base
+    lse_ptr += head * S
+    delta_ptr += head * S
+    offs = start + tl.arange(0, BLOCK)
+    offs_d = tl.arange(0, HEAD_DIM)
+    block = offs[:, None] * HEAD_DIM + offs_d[None, :]
+    inside = offs[:, None] < S
+    sm_scale = tl.rsqrt(tl.full([], HEAD_DIM, tl.float32))
+    scale = sm_scale * 1.4426950408889634
 
     q = tl.load(q_ptr + block, mask=inside, other=0.0)
     do = tl.load(d_out_ptr + block, mask=inside, other=0.0)
@@ -274,12 +292,12 @@ def attention_backward_kernel(
         whole = S // STEP * STEP
         end = S
     dq = _visit_keys(
-        dq, q, do, lse, delta, k_ptr, v_ptr, offs, 0, whole, S, scale,
+        dq, q, do, lse, delta, k_desc, v_desc, head, offs, 0, whole, S, scale,
         HEAD_DIM, CAUSAL, STEP, False,
     )  # fmt: skip
     dq = _visit_keys(
-        dq, q, do, lse, delta, k_ptr, v_ptr, offs, whole, end, S, scale,
+        dq, q, do, lse, delta, k_desc, v_desc, head, offs, whole, end, S, scale,
         HEAD_DIM, CAUSAL, STEP, True,
     )  # fmt: skip
     dq *= sm_scale
-    tl.store(dq_ptr + base + block, dq.to(dq_ptr.dtype.element_ty), mask=inside)
+    tl.store(dq_ptr + block, dq.to(dq_ptr.dtype.element_ty), mask=inside)

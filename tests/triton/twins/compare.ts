@@ -25,11 +25,10 @@ export async function comparePair(python: string, pair: Pair): Promise<Found> {
 /** The emitted kernel's job and its twin's, with the same arguments. */
 function jobsOfPair({ kernel, example, twin, ...pair }: Pair, sizes: Sizes): Job[] {
   const part = kernelsOf(example).find((each) => jobsOf(each, sm90)[0]!.module === kernel);
-  const all = jobsOf(part, TARGETS[pair.target ?? "sm90"], sizes);
+  const all = jobsOf(part, TARGETS[pair.target ?? "sm90"], sizes, pair.constants);
   const own = all.filter(({ label }) => label.split(" ").includes(pair.dtype ?? "float16"));
   const job = (own.length > 0 ? own : all)[pair.config ?? 0]!;
-  const constants = { ...job.constants, ...pair.constants };
-  const given = { ...job, sass: true, constants };
+  const given = { ...job, sass: true };
   const text = readFileSync(new URL(`${twin}.py`, import.meta.url), "utf8");
   const source = jitFunctions(`${text}\n\n\n`).join("\n\n\n@triton.jit\n");
   return [given, { ...given, source, module: `twin_${twin}`, label: `twin of ${job.label}` }];

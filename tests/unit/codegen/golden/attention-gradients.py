@@ -6,6 +6,7 @@ Written by TileScript; edit the TypeScript source instead of this file.
 import torch
 import triton
 import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 # Whether Triton's interpreter runs kernels on the CPU.
 _INTERPRETED = triton.knobs.runtime.interpret
@@ -18,6 +19,18 @@ _LAUNCHES = {}
 def _first_config(_call, quantiles):
     """What no config takes longer than: Triton's interpreter has no clock."""
     return [0.0, 0.0, 0.0]
+
+
+def _set_blocks(args):
+    """Gives each descriptor the block of the config that is to run."""
+    args["q_desc"].block_shape = [1, args["STEP"], args["HEAD_DIM"]]
+    args["d_out_desc"].block_shape = [1, args["STEP"], args["HEAD_DIM"]]
+
+
+def _set_blocks_1(args):
+    """Gives each descriptor the block of the config that is to run."""
+    args["k_desc"].block_shape = [1, args["STEP"], args["HEAD_DIM"]]
+    args["v_desc"].block_shape = [1, args["STEP"], args["HEAD_DIM"]]
 
 
 def _refuse_recording(operator):
@@ -451,24 +464,34 @@ def _attention_delta_fake(o, d_out):
 
 @triton.autotune(
     configs=[
-        triton.Config({"BLOCK": 128, "STEP": 32}, num_warps=8, num_stages=3),
-        triton.Config({"BLOCK": 64, "STEP": 32}, num_warps=4, num_stages=3),
-        triton.Config({"BLOCK": 128, "STEP": 32}, num_warps=4, num_stages=4),
-        triton.Config({"BLOCK": 128, "STEP": 64}, num_warps=8, num_stages=2),
-        triton.Config({"BLOCK": 64, "STEP": 64}, num_warps=4, num_stages=2),
+        triton.Config(
+            {"BLOCK": 64, "STEP": 64}, num_warps=4, num_stages=2, pre_hook=_set_blocks
+        ),
+        triton.Config(
+            {"BLOCK": 64, "STEP": 64},
+            num_warps=4,
+            num_stages=2,
+            maxnreg=168,
+            pre_hook=_set_blocks,
+        ),
+        triton.Config(
+            {"BLOCK": 64, "STEP": 32}, num_warps=4, num_stages=3, pre_hook=_set_blocks
+        ),
+        triton.Config(
+            {"BLOCK": 128, "STEP": 32}, num_warps=4, num_stages=4, pre_hook=_set_blocks
+        ),
     ],
     key=["S", "HEAD_DIM", "CAUSAL"],
     do_bench=_first_config if _INTERPRETED else None,
 )
 @triton.jit
-def attention_backward_kernel(
-    q_ptr,
+def attention_key_gradients_kernel(
+    q_desc,
     k_ptr,
     v_ptr,
-    d_out_ptr,
+    d_out_desc,
     lse_ptr,
     delta_ptr,
-    dq_ptr,
     dk_ptr,
     dv_ptr,
     S,
@@ -499,38 +522,25 @@ def attention_backward_kernel(
     dv_sum = tl.zeros([BLOCK, HEAD_DIM], dtype=tl.float32)
     if CAUSAL:
         offsets = tl.arange(0, STEP)
-        q_ptrs = (
-            q_ptr
-            + head * (S * HEAD_DIM)
-            + ((first + offsets)[:, None] * HEAD_DIM + rd[None, :])
-        )
-        d_out_ptrs = (
-            d_out_ptr
-            + head * (S * HEAD_DIM)
-            + ((first + offsets)[:, None] * HEAD_DIM + rd[None, :])
-        )
         lse_ptrs = lse_ptr + head * S + first + offsets
         delta_ptrs = delta_ptr + head * S + first + offsets
         for start in range(first, first + BLOCK, STEP):
             rm = start + offsets
-            mask = offsets[:, None] < S - start
-            queries = tl.load(q_ptrs, mask=mask, other=0.0)
-            gradient = tl.load(d_out_ptrs, mask=mask, other=0.0)
+            queries = tl.reshape(q_desc.load([head, start, 0]), [STEP, HEAD_DIM])
+            gradient = tl.reshape(d_out_desc.load([head, start, 0]), [STEP, HEAD_DIM])
             # Weights of rows past the end are 0.
-            mask_1 = offsets < S - start
-            log_sum = tl.load(lse_ptrs, mask=mask_1, other=float("inf"))
+            mask = offsets < S - start
+            log_sum = tl.load(lse_ptrs, mask=mask, other=float("inf"))
             unmasked = tl.exp2(
                 tl.dot(keys, tl.trans(queries)) * to_base2 - log_sum[None, :]
             )
             weights = tl.where(rm[None, :] >= block[:, None], unmasked, 0.0)
-            dv_sum = tl.dot(weights.to(dq_ptr.dtype.element_ty), gradient, dv_sum)
-            some_delta = tl.load(delta_ptrs, mask=mask_1, other=0.0)
+            dv_sum = tl.dot(weights.to(dk_ptr.dtype.element_ty), gradient, dv_sum)
+            some_delta = tl.load(delta_ptrs, mask=mask, other=0.0)
             change = tl.dot(values, tl.trans(gradient)) - some_delta[None, :]
             dk_sum = tl.dot(
-                (weights * change).to(dq_ptr.dtype.element_ty), queries, dk_sum
+                (weights * change).to(dk_ptr.dtype.element_ty), queries, dk_sum
             )
-            q_ptrs += STEP * HEAD_DIM
-            d_out_ptrs += STEP * HEAD_DIM
             lse_ptrs += STEP
             delta_ptrs += STEP
     if CAUSAL:
@@ -538,46 +548,325 @@ def attention_backward_kernel(
     else:
         below = tl.full([], 0, dtype=tl.int32)
     rm = tl.arange(0, STEP)
-    q_ptrs = (
-        q_ptr + head * (S * HEAD_DIM) + ((below + rm)[:, None] * HEAD_DIM + rd[None, :])
-    )
-    d_out_ptrs = (
-        d_out_ptr
-        + head * (S * HEAD_DIM)
-        + ((below + rm)[:, None] * HEAD_DIM + rd[None, :])
-    )
     lse_ptrs = lse_ptr + head * S + below + rm
     delta_ptrs = delta_ptr + head * S + below + rm
     for start in range(below, S, STEP):
-        mask = rm[:, None] < S - start
-        queries = tl.load(q_ptrs, mask=mask, other=0.0)
-        gradient = tl.load(d_out_ptrs, mask=mask, other=0.0)
-        mask_1 = rm < S - start
-        log_sum = tl.load(lse_ptrs, mask=mask_1, other=float("inf"))
+        queries = tl.reshape(q_desc.load([head, start, 0]), [STEP, HEAD_DIM])
+        gradient = tl.reshape(d_out_desc.load([head, start, 0]), [STEP, HEAD_DIM])
+        mask = rm < S - start
+        log_sum = tl.load(lse_ptrs, mask=mask, other=float("inf"))
         unmasked = tl.exp2(
             tl.dot(keys, tl.trans(queries)) * to_base2 - log_sum[None, :]
         )
-        dv_sum = tl.dot(unmasked.to(dq_ptr.dtype.element_ty), gradient, dv_sum)
-        some_delta = tl.load(delta_ptrs, mask=mask_1, other=0.0)
+        dv_sum = tl.dot(unmasked.to(dk_ptr.dtype.element_ty), gradient, dv_sum)
+        some_delta = tl.load(delta_ptrs, mask=mask, other=0.0)
         change = tl.dot(values, tl.trans(gradient)) - some_delta[None, :]
         dk_sum = tl.dot(
-            (unmasked * change).to(dq_ptr.dtype.element_ty), queries, dk_sum
+            (unmasked * change).to(dk_ptr.dtype.element_ty), queries, dk_sum
         )
-        q_ptrs += STEP * HEAD_DIM
-        d_out_ptrs += STEP * HEAD_DIM
         lse_ptrs += STEP
         delta_ptrs += STEP
     tl.store(
         dk_ptr + head * (S * HEAD_DIM) + (block[:, None] * HEAD_DIM + rd[None, :]),
-        (dk_sum * scale).to(dq_ptr.dtype.element_ty),
+        (dk_sum * scale).to(dk_ptr.dtype.element_ty),
         mask=mask_s,
     )
     tl.store(
         dv_ptr + head * (S * HEAD_DIM) + (block[:, None] * HEAD_DIM + rd[None, :]),
-        dv_sum.to(dq_ptr.dtype.element_ty),
+        dv_sum.to(dk_ptr.dtype.element_ty),
         mask=mask_s,
     )
 
+
+def attention_key_gradients(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    d_out: torch.Tensor,
+    lse: torch.Tensor,
+    delta: torch.Tensor,
+    CAUSAL: bool = False,
+    *,
+    dk: torch.Tensor | None = None,
+    dv: torch.Tensor | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The gradients of k and v.
+
+    Args:
+        q: [H, S, HEAD_DIM] float16 or bfloat16.
+        k: [H, S, HEAD_DIM] float16 or bfloat16, contiguous.
+        v: [H, S, HEAD_DIM] float16 or bfloat16, contiguous.
+        d_out: [H, S, HEAD_DIM] float16 or bfloat16.
+        lse: [H, S] float32, contiguous.
+        delta: [H, S] float32, contiguous.
+        CAUSAL: a bool that the kernel is compiled for.
+        dk: where to write [H, S, HEAD_DIM] float16 or bfloat16; allocated if
+            None.
+        dv: where to write [H, S, HEAD_DIM] float16 or bfloat16; allocated if
+            None.
+
+    Raises:
+        ValueError: a shape, stride, device or size that the kernel cannot take.
+        TypeError: a dtype that the kernel cannot take.
+    """
+    _check_type("attention_key_gradients: CAUSAL", CAUSAL, bool)
+    _check_tensor("attention_key_gradients: q", q)
+    _check_tensor("attention_key_gradients: k", k)
+    _check_tensor("attention_key_gradients: v", v)
+    _check_tensor("attention_key_gradients: d_out", d_out)
+    _check_tensor("attention_key_gradients: lse", lse)
+    _check_tensor("attention_key_gradients: delta", delta)
+    if q.ndim != 3:
+        raise ValueError(
+            "attention_key_gradients: q must have shape [H, S, HEAD_DIM], "
+            f"got {list(q.shape)}"
+        )
+    H, S, HEAD_DIM = q.shape
+    if q.dtype not in (torch.float16, torch.bfloat16):
+        raise TypeError(
+            "attention_key_gradients: q must be torch.float16 or "
+            f"torch.bfloat16, got {q.dtype}"
+        )
+    if k.shape != (H, S, HEAD_DIM):
+        raise ValueError(
+            f"attention_key_gradients: k must have shape [H={H}, "
+            f"S={S}, HEAD_DIM={HEAD_DIM}], got {list(k.shape)}"
+        )
+    if not k.is_contiguous():
+        raise ValueError(
+            "attention_key_gradients: k must be contiguous, got strides "
+            f"{k.stride()}; call .contiguous() first"
+        )
+    if k.dtype != q.dtype:
+        raise TypeError(
+            f"attention_key_gradients: k must be {q.dtype} as q is, got {k.dtype}"
+        )
+    if v.shape != (H, S, HEAD_DIM):
+        raise ValueError(
+            f"attention_key_gradients: v must have shape [H={H}, "
+            f"S={S}, HEAD_DIM={HEAD_DIM}], got {list(v.shape)}"
+        )
+    if not v.is_contiguous():
+        raise ValueError(
+            "attention_key_gradients: v must be contiguous, got strides "
+            f"{v.stride()}; call .contiguous() first"
+        )
+    if v.dtype != q.dtype:
+        raise TypeError(
+            f"attention_key_gradients: v must be {q.dtype} as q is, got {v.dtype}"
+        )
+    if d_out.shape != (H, S, HEAD_DIM):
+        raise ValueError(
+            f"attention_key_gradients: d_out must have shape [H={H}, "
+            f"S={S}, HEAD_DIM={HEAD_DIM}], got {list(d_out.shape)}"
+        )
+    if d_out.dtype != q.dtype:
+        raise TypeError(
+            f"attention_key_gradients: d_out must be {q.dtype} as q is, "
+            f"got {d_out.dtype}"
+        )
+    if lse.shape != (H, S):
+        raise ValueError(
+            f"attention_key_gradients: lse must have shape [H={H}, "
+            f"S={S}], got {list(lse.shape)}"
+        )
+    if not lse.is_contiguous():
+        raise ValueError(
+            "attention_key_gradients: lse must be contiguous, got "
+            f"strides {lse.stride()}; call .contiguous() first"
+        )
+    if lse.dtype != torch.float32:
+        raise TypeError(
+            f"attention_key_gradients: lse must be torch.float32, got {lse.dtype}"
+        )
+    if delta.shape != (H, S):
+        raise ValueError(
+            f"attention_key_gradients: delta must have shape [H={H}, "
+            f"S={S}], got {list(delta.shape)}"
+        )
+    if not delta.is_contiguous():
+        raise ValueError(
+            "attention_key_gradients: delta must be contiguous, got "
+            f"strides {delta.stride()}; call .contiguous() first"
+        )
+    if delta.dtype != torch.float32:
+        raise TypeError(
+            f"attention_key_gradients: delta must be torch.float32, got {delta.dtype}"
+        )
+    if _records_gradient("attention_key_gradients", q, k, v, d_out, lse, delta, dk, dv):
+        return _without_gradient(
+            attention_key_gradients,
+            (q, k, v, d_out, lse, delta, CAUSAL),
+            given=(dk, dv),
+        )
+    device = q.device
+    if k.device != device:
+        raise ValueError(
+            f"attention_key_gradients: k must be on {device} as q is, got {k.device}"
+        )
+    if v.device != device:
+        raise ValueError(
+            f"attention_key_gradients: v must be on {device} as q is, got {v.device}"
+        )
+    if d_out.device != device:
+        raise ValueError(
+            f"attention_key_gradients: d_out must be on {device} as q "
+            f"is, got {d_out.device}"
+        )
+    if lse.device != device:
+        raise ValueError(
+            f"attention_key_gradients: lse must be on {device} as q "
+            f"is, got {lse.device}"
+        )
+    if delta.device != device:
+        raise ValueError(
+            f"attention_key_gradients: delta must be on {device} as q "
+            f"is, got {delta.device}"
+        )
+    if q.is_cuda:
+        if device.index != torch.cuda.current_device():
+            with torch.cuda.device(device):
+                return attention_key_gradients(
+                    q, k, v, d_out, lse, delta, CAUSAL, dk=dk, dv=dv
+                )
+    elif not (q.is_cpu and _INTERPRETED):
+        raise ValueError(
+            "attention_key_gradients: q must be on a GPU, got "
+            f"{device}; the CPU needs TRITON_INTERPRET=1, set before "
+            "triton is imported"
+        )
+
+    if dk is None:
+        dk = torch.empty_like(k)
+    else:
+        _check_out(
+            "attention_key_gradients: dk",
+            dk,
+            (H, S, HEAD_DIM),
+            q.dtype,
+            device,
+            {"q": q, "k": k, "v": v, "d_out": d_out, "lse": lse, "delta": delta},
+        )
+        if not dk.is_contiguous():
+            raise ValueError(
+                "attention_key_gradients: dk must be contiguous, got strides "
+                f"{dk.stride()}; call .contiguous() first"
+            )
+    if dv is None:
+        dv = torch.empty_like(k)
+    else:
+        _check_out(
+            "attention_key_gradients: dv",
+            dv,
+            (H, S, HEAD_DIM),
+            q.dtype,
+            device,
+            {
+                "q": q,
+                "k": k,
+                "v": v,
+                "d_out": d_out,
+                "lse": lse,
+                "delta": delta,
+                "dk": dk,
+            },
+        )
+        if not dv.is_contiguous():
+            raise ValueError(
+                "attention_key_gradients: dv must be contiguous, got strides "
+                f"{dv.stride()}; call .contiguous() first"
+            )
+    if H * S * HEAD_DIM == 0:
+        return dk, dv
+
+    _check_descriptor("attention_key_gradients: q", q, 2)
+    _check_descriptor("attention_key_gradients: d_out", d_out, 2)
+    if H * S * HEAD_DIM >= _INT32_REACH:
+        raise _beyond_int32("attention_key_gradients: k")
+    if H * S >= _INT32_REACH:
+        raise _beyond_int32("attention_key_gradients: lse")
+    if HEAD_DIM < 16 or (HEAD_DIM & (HEAD_DIM - 1)) != 0:
+        raise ValueError(
+            "attention_key_gradients: HEAD_DIM must be a power of two "
+            f"from 16 up, got {HEAD_DIM}"
+        )
+    if _INTERPRETED:
+        _check_bfloat16("attention_key_gradients", q.dtype)
+    q_desc = TensorDescriptor.from_tensor(q, [1, 1, 1])
+    d_out_desc = TensorDescriptor.from_tensor(d_out, [1, 1, 1])
+
+    def grid(meta):
+        return triton.cdiv(S, meta["BLOCK"]), H
+
+    attention_key_gradients_kernel[grid](
+        q_desc,
+        k,
+        v,
+        d_out_desc,
+        lse,
+        delta,
+        dk,
+        dv,
+        S,
+        HEAD_DIM=HEAD_DIM,
+        CAUSAL=CAUSAL,
+    )
+    return dk, dv
+
+
+def _attention_key_gradients_fake(q, k, v, d_out, lse, delta, CAUSAL=False):
+    """What torch.compile sees of attention_key_gradients: shapes and dtypes."""
+    H = q.shape[0]
+    S = q.shape[1]
+    HEAD_DIM = q.shape[2]
+    return (
+        torch.empty((H, S, HEAD_DIM), device=q.device, dtype=q.dtype),
+        torch.empty((H, S, HEAD_DIM), device=q.device, dtype=q.dtype),
+    )
+
+
+@triton.autotune(
+    configs=[
+        triton.Config(
+            {"BLOCK": 128, "STEP": 64},
+            num_warps=8,
+            num_stages=3,
+            pre_hook=_set_blocks_1,
+        ),
+        triton.Config(
+            {"BLOCK": 64, "STEP": 64}, num_warps=4, num_stages=3, pre_hook=_set_blocks_1
+        ),
+        triton.Config(
+            {"BLOCK": 64, "STEP": 32}, num_warps=4, num_stages=3, pre_hook=_set_blocks_1
+        ),
+    ],
+    key=["S", "HEAD_DIM", "CAUSAL"],
+    do_bench=_first_config if _INTERPRETED else None,
+)
+@triton.jit
+def attention_query_gradients_kernel(
+    q_ptr,
+    k_desc,
+    v_desc,
+    d_out_ptr,
+    lse_ptr,
+    delta_ptr,
+    dq_ptr,
+    S,
+    HEAD_DIM: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    BLOCK: tl.constexpr,
+    STEP: tl.constexpr,
+):
+    head = tl.program_id(1)
+    # Under a causal mask the last rows see most keys: their programs begin.
+    first = (tl.num_programs(0) - 1 - tl.program_id(0)) * BLOCK
+    block = first + tl.arange(0, BLOCK)
+    rd = tl.arange(0, HEAD_DIM)
+    scale = tl.rsqrt(tl.full([], HEAD_DIM, tl.float32))
+    to_base2 = scale * 1.4426950408889634
+
+    mask_s = block[:, None] < S
     queries = tl.load(
         q_ptr + head * (S * HEAD_DIM) + (block[:, None] * HEAD_DIM + rd[None, :]),
         mask=mask_s,
@@ -599,50 +888,27 @@ def attention_backward_kernel(
         edge = S
         end = S
     whole = (edge // STEP) * STEP
-    rn = tl.arange(0, STEP)
-    k_ptrs = k_ptr + (head * (S * HEAD_DIM) + rn[:, None] * HEAD_DIM + rd[None, :])
-    v_ptrs = v_ptr + (head * (S * HEAD_DIM) + rn[:, None] * HEAD_DIM + rd[None, :])
-    for _ in range(0, whole, STEP):
-        some_keys = tl.load(k_ptrs)
-        some_values = tl.load(v_ptrs)
+    for start in range(0, whole, STEP):
+        keys = tl.reshape(k_desc.load([head, start, 0]), [STEP, HEAD_DIM])
+        values = tl.reshape(v_desc.load([head, start, 0]), [STEP, HEAD_DIM])
         unmasked = tl.exp2(
-            tl.dot(queries, tl.trans(some_keys)) * to_base2 - log_sum[:, None]
+            tl.dot(queries, tl.trans(keys)) * to_base2 - log_sum[:, None]
         )
-        change = tl.dot(gradient, tl.trans(some_values)) - row_delta[:, None]
-        dq_sum = tl.dot(
-            (unmasked * change).to(dq_ptr.dtype.element_ty), some_keys, dq_sum
-        )
-        k_ptrs += STEP * HEAD_DIM
-        v_ptrs += STEP * HEAD_DIM
-    offsets = tl.arange(0, STEP)
-    k_ptrs_1 = (
-        k_ptr
-        + head * (S * HEAD_DIM)
-        + ((whole + offsets)[:, None] * HEAD_DIM + rd[None, :])
-    )
-    v_ptrs_1 = (
-        v_ptr
-        + head * (S * HEAD_DIM)
-        + ((whole + offsets)[:, None] * HEAD_DIM + rd[None, :])
-    )
+        change = tl.dot(gradient, tl.trans(values)) - row_delta[:, None]
+        dq_sum = tl.dot((unmasked * change).to(dq_ptr.dtype.element_ty), keys, dq_sum)
     for start in range(whole, end, STEP):
-        columns = start + offsets
-        mask_1 = offsets[:, None] < S - start
-        some_keys = tl.load(k_ptrs_1, mask=mask_1, other=0.0)
-        some_values = tl.load(v_ptrs_1, mask=mask_1, other=0.0)
+        keys = tl.reshape(k_desc.load([head, start, 0]), [STEP, HEAD_DIM])
+        values = tl.reshape(v_desc.load([head, start, 0]), [STEP, HEAD_DIM])
         unmasked = tl.exp2(
-            tl.dot(queries, tl.trans(some_keys)) * to_base2 - log_sum[:, None]
+            tl.dot(queries, tl.trans(keys)) * to_base2 - log_sum[:, None]
         )
+        rn = start + tl.arange(0, STEP)
         if CAUSAL:
-            weights = tl.where(block[:, None] >= columns[None, :], unmasked, 0.0)
+            result = tl.where(block[:, None] >= rn[None, :], unmasked, 0.0)
         else:
-            weights = tl.where(columns[None, :] < S, unmasked, 0.0)
-        change = tl.dot(gradient, tl.trans(some_values)) - row_delta[:, None]
-        dq_sum = tl.dot(
-            (weights * change).to(dq_ptr.dtype.element_ty), some_keys, dq_sum
-        )
-        k_ptrs_1 += STEP * HEAD_DIM
-        v_ptrs_1 += STEP * HEAD_DIM
+            result = tl.where(rn[None, :] < S, unmasked, 0.0)
+        change = tl.dot(gradient, tl.trans(values)) - row_delta[:, None]
+        dq_sum = tl.dot((result * change).to(dq_ptr.dtype.element_ty), keys, dq_sum)
     tl.store(
         dq_ptr + head * (S * HEAD_DIM) + (block[:, None] * HEAD_DIM + rd[None, :]),
         (dq_sum * scale).to(dq_ptr.dtype.element_ty),
@@ -650,7 +916,7 @@ def attention_backward_kernel(
     )
 
 
-def attention_backward(
+def attention_query_gradients(
     q: torch.Tensor,
     k: torch.Tensor,
     v: torch.Tensor,
@@ -659,168 +925,158 @@ def attention_backward(
     delta: torch.Tensor,
     CAUSAL: bool = False,
     *,
-    dq: torch.Tensor | None = None,
-    dk: torch.Tensor | None = None,
-    dv: torch.Tensor | None = None,
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The gradients of q, k and v.
+    out: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """The gradient of q.
 
     Args:
         q: [H, S, HEAD_DIM] float16 or bfloat16, contiguous.
-        k: [H, S, HEAD_DIM] float16 or bfloat16, contiguous.
-        v: [H, S, HEAD_DIM] float16 or bfloat16, contiguous.
+        k: [H, S, HEAD_DIM] float16 or bfloat16.
+        v: [H, S, HEAD_DIM] float16 or bfloat16.
         d_out: [H, S, HEAD_DIM] float16 or bfloat16, contiguous.
         lse: [H, S] float32, contiguous.
         delta: [H, S] float32, contiguous.
         CAUSAL: a bool that the kernel is compiled for.
-        dq: where to write [H, S, HEAD_DIM] float16 or bfloat16; allocated if
-            None.
-        dk: where to write [H, S, HEAD_DIM] float16 or bfloat16; allocated if
-            None.
-        dv: where to write [H, S, HEAD_DIM] float16 or bfloat16; allocated if
+        out: where to write [H, S, HEAD_DIM] float16 or bfloat16; allocated if
             None.
 
     Raises:
         ValueError: a shape, stride, device or size that the kernel cannot take.
         TypeError: a dtype that the kernel cannot take.
     """
-    _check_type("attention_backward: CAUSAL", CAUSAL, bool)
-    _check_tensor("attention_backward: q", q)
-    _check_tensor("attention_backward: k", k)
-    _check_tensor("attention_backward: v", v)
-    _check_tensor("attention_backward: d_out", d_out)
-    _check_tensor("attention_backward: lse", lse)
-    _check_tensor("attention_backward: delta", delta)
+    _check_type("attention_query_gradients: CAUSAL", CAUSAL, bool)
+    _check_tensor("attention_query_gradients: q", q)
+    _check_tensor("attention_query_gradients: k", k)
+    _check_tensor("attention_query_gradients: v", v)
+    _check_tensor("attention_query_gradients: d_out", d_out)
+    _check_tensor("attention_query_gradients: lse", lse)
+    _check_tensor("attention_query_gradients: delta", delta)
     if q.ndim != 3:
         raise ValueError(
-            "attention_backward: q must have shape [H, S, HEAD_DIM], got "
-            f"{list(q.shape)}"
+            "attention_query_gradients: q must have shape [H, S, HEAD_DIM], "
+            f"got {list(q.shape)}"
         )
     H, S, HEAD_DIM = q.shape
     if not q.is_contiguous():
         raise ValueError(
-            "attention_backward: q must be contiguous, got strides "
-            f"{q.stride()}; call .contiguous() first"
+            "attention_query_gradients: q must be contiguous, got "
+            f"strides {q.stride()}; call .contiguous() first"
         )
     if q.dtype not in (torch.float16, torch.bfloat16):
         raise TypeError(
-            "attention_backward: q must be torch.float16 or "
+            "attention_query_gradients: q must be torch.float16 or "
             f"torch.bfloat16, got {q.dtype}"
         )
     if k.shape != (H, S, HEAD_DIM):
         raise ValueError(
-            f"attention_backward: k must have shape [H={H}, S={S}, "
-            f"HEAD_DIM={HEAD_DIM}], got {list(k.shape)}"
-        )
-    if not k.is_contiguous():
-        raise ValueError(
-            "attention_backward: k must be contiguous, got strides "
-            f"{k.stride()}; call .contiguous() first"
+            f"attention_query_gradients: k must have shape [H={H}, "
+            f"S={S}, HEAD_DIM={HEAD_DIM}], got {list(k.shape)}"
         )
     if k.dtype != q.dtype:
         raise TypeError(
-            f"attention_backward: k must be {q.dtype} as q is, got {k.dtype}"
+            f"attention_query_gradients: k must be {q.dtype} as q is, got {k.dtype}"
         )
     if v.shape != (H, S, HEAD_DIM):
         raise ValueError(
-            f"attention_backward: v must have shape [H={H}, S={S}, "
-            f"HEAD_DIM={HEAD_DIM}], got {list(v.shape)}"
-        )
-    if not v.is_contiguous():
-        raise ValueError(
-            "attention_backward: v must be contiguous, got strides "
-            f"{v.stride()}; call .contiguous() first"
+            f"attention_query_gradients: v must have shape [H={H}, "
+            f"S={S}, HEAD_DIM={HEAD_DIM}], got {list(v.shape)}"
         )
     if v.dtype != q.dtype:
         raise TypeError(
-            f"attention_backward: v must be {q.dtype} as q is, got {v.dtype}"
+            f"attention_query_gradients: v must be {q.dtype} as q is, got {v.dtype}"
         )
     if d_out.shape != (H, S, HEAD_DIM):
         raise ValueError(
-            f"attention_backward: d_out must have shape [H={H}, "
+            f"attention_query_gradients: d_out must have shape [H={H}, "
             f"S={S}, HEAD_DIM={HEAD_DIM}], got {list(d_out.shape)}"
         )
     if not d_out.is_contiguous():
         raise ValueError(
-            "attention_backward: d_out must be contiguous, got strides "
-            f"{d_out.stride()}; call .contiguous() first"
+            "attention_query_gradients: d_out must be contiguous, got "
+            f"strides {d_out.stride()}; call .contiguous() first"
         )
     if d_out.dtype != q.dtype:
         raise TypeError(
-            f"attention_backward: d_out must be {q.dtype} as q is, got {d_out.dtype}"
+            f"attention_query_gradients: d_out must be {q.dtype} as q "
+            f"is, got {d_out.dtype}"
         )
     if lse.shape != (H, S):
         raise ValueError(
-            f"attention_backward: lse must have shape [H={H}, S={S}], "
-            f"got {list(lse.shape)}"
+            f"attention_query_gradients: lse must have shape [H={H}, "
+            f"S={S}], got {list(lse.shape)}"
         )
     if not lse.is_contiguous():
         raise ValueError(
-            "attention_backward: lse must be contiguous, got strides "
-            f"{lse.stride()}; call .contiguous() first"
+            "attention_query_gradients: lse must be contiguous, got "
+            f"strides {lse.stride()}; call .contiguous() first"
         )
     if lse.dtype != torch.float32:
         raise TypeError(
-            f"attention_backward: lse must be torch.float32, got {lse.dtype}"
+            f"attention_query_gradients: lse must be torch.float32, got {lse.dtype}"
         )
     if delta.shape != (H, S):
         raise ValueError(
-            f"attention_backward: delta must have shape [H={H}, "
+            f"attention_query_gradients: delta must have shape [H={H}, "
             f"S={S}], got {list(delta.shape)}"
         )
     if not delta.is_contiguous():
         raise ValueError(
-            "attention_backward: delta must be contiguous, got strides "
-            f"{delta.stride()}; call .contiguous() first"
+            "attention_query_gradients: delta must be contiguous, got "
+            f"strides {delta.stride()}; call .contiguous() first"
         )
     if delta.dtype != torch.float32:
         raise TypeError(
-            f"attention_backward: delta must be torch.float32, got {delta.dtype}"
+            f"attention_query_gradients: delta must be torch.float32, got {delta.dtype}"
         )
-    if _records_gradient("attention_backward", q, k, v, d_out, lse, delta, dq, dk, dv):
+    if _records_gradient("attention_query_gradients", q, k, v, d_out, lse, delta, out):
         return _without_gradient(
-            attention_backward, (q, k, v, d_out, lse, delta, CAUSAL), given=(dq, dk, dv)
+            attention_query_gradients,
+            (q, k, v, d_out, lse, delta, CAUSAL),
+            given=(out,),
         )
     device = q.device
     if k.device != device:
         raise ValueError(
-            f"attention_backward: k must be on {device} as q is, got {k.device}"
+            f"attention_query_gradients: k must be on {device} as q is, got {k.device}"
         )
     if v.device != device:
         raise ValueError(
-            f"attention_backward: v must be on {device} as q is, got {v.device}"
+            f"attention_query_gradients: v must be on {device} as q is, got {v.device}"
         )
     if d_out.device != device:
         raise ValueError(
-            f"attention_backward: d_out must be on {device} as q is, got {d_out.device}"
+            f"attention_query_gradients: d_out must be on {device} as "
+            f"q is, got {d_out.device}"
         )
     if lse.device != device:
         raise ValueError(
-            f"attention_backward: lse must be on {device} as q is, got {lse.device}"
+            f"attention_query_gradients: lse must be on {device} as q "
+            f"is, got {lse.device}"
         )
     if delta.device != device:
         raise ValueError(
-            f"attention_backward: delta must be on {device} as q is, got {delta.device}"
+            f"attention_query_gradients: delta must be on {device} as "
+            f"q is, got {delta.device}"
         )
     if q.is_cuda:
         if device.index != torch.cuda.current_device():
             with torch.cuda.device(device):
-                return attention_backward(
-                    q, k, v, d_out, lse, delta, CAUSAL, dq=dq, dk=dk, dv=dv
+                return attention_query_gradients(
+                    q, k, v, d_out, lse, delta, CAUSAL, out=out
                 )
     elif not (q.is_cpu and _INTERPRETED):
         raise ValueError(
-            f"attention_backward: q must be on a GPU, got {device}; "
-            "the CPU needs TRITON_INTERPRET=1, set before triton is "
-            "imported"
+            "attention_query_gradients: q must be on a GPU, got "
+            f"{device}; the CPU needs TRITON_INTERPRET=1, set before "
+            "triton is imported"
         )
 
-    if dq is None:
+    if out is None:
         dq = torch.empty_like(q)
     else:
-        _check_out(
-            "attention_backward: dq",
-            dq,
+        dq = _check_out(
+            "attention_query_gradients: out",
+            out,
             (H, S, HEAD_DIM),
             q.dtype,
             device,
@@ -828,100 +1084,43 @@ def attention_backward(
         )
         if not dq.is_contiguous():
             raise ValueError(
-                "attention_backward: dq must be contiguous, got strides "
-                f"{dq.stride()}; call .contiguous() first"
-            )
-    if dk is None:
-        dk = torch.empty_like(q)
-    else:
-        _check_out(
-            "attention_backward: dk",
-            dk,
-            (H, S, HEAD_DIM),
-            q.dtype,
-            device,
-            {
-                "q": q,
-                "k": k,
-                "v": v,
-                "d_out": d_out,
-                "lse": lse,
-                "delta": delta,
-                "dq": dq,
-            },
-        )
-        if not dk.is_contiguous():
-            raise ValueError(
-                "attention_backward: dk must be contiguous, got strides "
-                f"{dk.stride()}; call .contiguous() first"
-            )
-    if dv is None:
-        dv = torch.empty_like(q)
-    else:
-        _check_out(
-            "attention_backward: dv",
-            dv,
-            (H, S, HEAD_DIM),
-            q.dtype,
-            device,
-            {
-                "q": q,
-                "k": k,
-                "v": v,
-                "d_out": d_out,
-                "lse": lse,
-                "delta": delta,
-                "dq": dq,
-                "dk": dk,
-            },
-        )
-        if not dv.is_contiguous():
-            raise ValueError(
-                "attention_backward: dv must be contiguous, got strides "
-                f"{dv.stride()}; call .contiguous() first"
+                "attention_query_gradients: out must be contiguous, got "
+                f"strides {dq.stride()}; call .contiguous() first"
             )
     if H * S * HEAD_DIM == 0:
-        return dq, dk, dv
+        return dq
 
+    _check_descriptor("attention_query_gradients: k", k, 2)
+    _check_descriptor("attention_query_gradients: v", v, 2)
     if H * S * HEAD_DIM >= _INT32_REACH:
-        raise _beyond_int32("attention_backward: q")
+        raise _beyond_int32("attention_query_gradients: q")
     if H * S >= _INT32_REACH:
-        raise _beyond_int32("attention_backward: lse")
+        raise _beyond_int32("attention_query_gradients: lse")
     if HEAD_DIM < 16 or (HEAD_DIM & (HEAD_DIM - 1)) != 0:
         raise ValueError(
-            "attention_backward: HEAD_DIM must be a power of two from 16 "
-            f"up, got {HEAD_DIM}"
+            "attention_query_gradients: HEAD_DIM must be a power of two "
+            f"from 16 up, got {HEAD_DIM}"
         )
     if _INTERPRETED:
-        _check_bfloat16("attention_backward", q.dtype)
+        _check_bfloat16("attention_query_gradients", q.dtype)
+    k_desc = TensorDescriptor.from_tensor(k, [1, 1, 1])
+    v_desc = TensorDescriptor.from_tensor(v, [1, 1, 1])
 
     def grid(meta):
         return triton.cdiv(S, meta["BLOCK"]), H
 
-    _launch(
-        attention_backward_kernel,
-        grid,
-        (q, k, v, d_out, lse, delta, dq, dk, dv),
-        (S,),
-        device,
-        q.dtype,
-        H,
-        HEAD_DIM=HEAD_DIM,
-        CAUSAL=CAUSAL,
+    attention_query_gradients_kernel[grid](
+        q, k_desc, v_desc, d_out, lse, delta, dq, S, HEAD_DIM=HEAD_DIM, CAUSAL=CAUSAL
     )
-    return dq, dk, dv
+    return dq
 
 
-def _attention_backward_fake(q, k, v, d_out, lse, delta, CAUSAL=False):
-    """What torch.compile sees of attention_backward: shapes and dtypes."""
+def _attention_query_gradients_fake(q, k, v, d_out, lse, delta, CAUSAL=False):
+    """What torch.compile sees of attention_query_gradients: shapes and dtypes."""
     H = q.shape[0]
     S = q.shape[1]
     HEAD_DIM = q.shape[2]
-    return (
-        torch.empty((H, S, HEAD_DIM), device=q.device, dtype=q.dtype),
-        torch.empty((H, S, HEAD_DIM), device=q.device, dtype=q.dtype),
-        torch.empty((H, S, HEAD_DIM), device=q.device, dtype=q.dtype),
-    )
+    return torch.empty((H, S, HEAD_DIM), device=q.device, dtype=q.dtype)
 
 
 @torch.library.custom_op("tilescript::attention_with_gradients", mutates_args=())
@@ -950,6 +1149,9 @@ def attention_with_gradients_backward_op(
     o: torch.Tensor,
     lse: torch.Tensor,
     CAUSAL: bool,
+    needs_q: bool,
+    needs_k: bool,
+    needs_v: bool,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """torch.ops.tilescript.attention_with_gradients_backward."""
     _refuse_forward_mode("attention_with_gradients_backward", grad_o, q, k, v, o, lse)
@@ -958,17 +1160,37 @@ def attention_with_gradients_backward_op(
     v = v.contiguous()
     d_out = grad_o.contiguous()
     delta = attention_delta(o, d_out)
-    return attention_backward(q, k, v, d_out, lse, delta, CAUSAL)
+    if needs_k or needs_v:
+        dk, dv = attention_key_gradients(q, k, v, d_out, lse, delta, CAUSAL)
+    else:
+        dk = grad_o.new_empty(0)
+        dv = grad_o.new_empty(0)
+    if needs_q:
+        dq = attention_query_gradients(q, k, v, d_out, lse, delta, CAUSAL)
+    else:
+        dq = grad_o.new_empty(0)
+    return dq, dk, dv
 
 
 @attention_with_gradients_backward_op.register_fake
-def _attention_with_gradients_backward_op_fake(grad_o, q, k, v, o, lse, CAUSAL):
+def _attention_with_gradients_backward_op_fake(
+    grad_o, q, k, v, o, lse, CAUSAL, needs_q, needs_k, needs_v
+):
     """What torch.compile sees of attention_with_gradients_backward_op: shapes and
     dtypes.
     """
     d_out = grad_o.contiguous()
     delta = _attention_delta_fake(o, d_out)
-    return _attention_backward_fake(q, k, v, d_out, lse, delta, CAUSAL)
+    if needs_k or needs_v:
+        dk, dv = _attention_key_gradients_fake(q, k, v, d_out, lse, delta, CAUSAL)
+    else:
+        dk = grad_o.new_empty(0)
+        dv = grad_o.new_empty(0)
+    if needs_q:
+        dq = _attention_query_gradients_fake(q, k, v, d_out, lse, delta, CAUSAL)
+    else:
+        dq = grad_o.new_empty(0)
+    return dq, dk, dv
 
 
 def _attention_with_gradients_setup_context(ctx, inputs, output):
@@ -983,8 +1205,11 @@ def _attention_with_gradients_setup_context(ctx, inputs, output):
 def _attention_with_gradients_backward(ctx, grad_o, *_):
     """The gradients of the inputs of attention_with_gradients."""
     q, k, v, o, lse = ctx.saved_tensors
+    needs_q = ctx.needs_input_grad[0]
+    needs_k = ctx.needs_input_grad[1]
+    needs_v = ctx.needs_input_grad[2]
     grad_q, grad_k, grad_v = attention_with_gradients_backward_op(
-        grad_o, q, k, v, o, lse, ctx.CAUSAL
+        grad_o, q, k, v, o, lse, ctx.CAUSAL, needs_q, needs_k, needs_v
     )
     return grad_q, grad_k, grad_v, None
 
@@ -1155,6 +1380,27 @@ def _launch_key(tensors, numbers, options):
     """What Triton compiles for, given dtypes: equal keys are launches of one binary."""
     places = [x if x is None else x.data_ptr() % 16 for x in tensors]
     return *places, *numbers, *options.values()
+
+
+def _check_descriptor(label, tensor, axis):
+    """Refuses a tensor whose blocks the GPU's copy engine cannot address."""
+    if 0 in tensor.shape:
+        raise ValueError(f"{label} must have elements, got shape {list(tensor.shape)}")
+    size, strides = tensor.element_size(), tensor.stride()
+    if strides[axis] != 1:
+        raise ValueError(
+            f"{label} must have stride 1 on axis {axis}, got strides {list(strides)}; "
+            "call .contiguous() first"
+        )
+    if any(s * size % 16 for i, s in enumerate(strides) if i != axis):
+        raise ValueError(
+            f"{label} must have strides of a multiple of 16 bytes on all axes but "
+            f"{axis}, got {list(strides)} elements of {size} bytes; pad the tensor"
+        )
+    if tensor.data_ptr() % 16 != 0:
+        raise ValueError(
+            f"{label} must start at a multiple of 16 bytes; call .clone() first"
+        )
 
 
 def _records_gradient(label, *tensors):

@@ -219,6 +219,10 @@ const notHere: readonly string[] = [
   `Tuples of tensors. Triton 3.6 passes no tuples. Declare optional tensors, \`peer0: peer(), peer1: peer()\` with \`const peer = () => tensor.inout(T, ["M"]).optional()\`, and loop over them in JavaScript: \`for (const each of [peer0, peer1]) tl.when(each.given, () => …)\`. Triton compiles the kernel anew for each choice that a call gives, as it would for each length of a tuple.`,
   `A rank that a flag decides. A tensor has as many axes as its declaration. Let a flag decide the size of an axis, \`dims: { AXES: ({ PICTURES }) => PICTURES.mul(2).add(1) }\`, so that one axis may be 1, or declare one optional tensor for each rank.`,
   `Strides as constexprs. Triton already specialises on strides that are 1 or multiples of 16, and a \`contiguous\` tensor takes its strides from its sizes. A tensor with further fixed strides is a contiguous tensor with numbers among its dims.`,
+  `A scalar, or a constexpr that configs set, as a dim of outputs. A dim is what the tensors' shapes give. Derive a size of another name from it, \`dims: { PARTS: ({ SPLIT_K }) => SPLIT_K }\`.`,
+  `A \`partition\` of a total that no tensor has as a size, such as offsets alone. Rows are drawn, and proved, as rows of something. Declare a \`range\`, and give the offsets in \`inputs\`.`,
+  "A requirement about what optional tensors are given, such as `dz` only together with `z`. `requires` gets numbers, and the kernel decides by `z.given`. Let the kernel write zeros to `dz` where `z` is absent.",
+  `Scratch memory that programs pass to each other and nobody compares: what a \`tensor.inout\` holds in the end is compared as any result. Let the reference give it, or let the last program put zeros back. A loop that waits for another program counts as many turns as the longest size, so that \`run\` may leave it out as too large on Triton's interpreter; \`run --device eval\` takes small shapes.`,
 ];
 
 /** The signatures of each function of libdevice, and its backends. */

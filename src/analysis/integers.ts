@@ -33,6 +33,9 @@ export interface Sum {
 }
 
 const DIVIDES: ReadonlySet<IntegerMeaning> = new Set(["quotient", "remainder", "blocks"]);
+/** Characters of a text that is written out, and the members of a product or sum. */
+const LONGEST = 400;
+const MOST = 32;
 const COMMUTES: ReadonlySet<IntegerMeaning> = new Set(["sum", "least", "equal"]);
 
 export class Integers {
@@ -40,6 +43,12 @@ export class Integers {
   /** What the host computes of each parameter that no caller passes. */
   readonly #computed: ReadonlyMap<Value, Argument>;
   readonly #texts = new Map<Value, string>();
+  /** What stands for a text that is too long: of values that are used twice each, texts grow without end. */
+  readonly #short = new Map<string, string>();
+  readonly #factors = new Map<Argument, Factors>();
+  readonly #sums = new Map<Argument, Sum>();
+  readonly #constants = new Map<Argument, readonly number[] | undefined>();
+  readonly #counts = new Map<Argument, boolean>();
 
   constructor(readonly ir: KernelIR) {
     this.#made = definitions(...bodiesOf(ir), ...hostBlocksOf(ir).map(({ block }) => block));
@@ -69,17 +78,37 @@ export class Integers {
     const origin = this.#origin(argument);
     if (!isValue(origin)) return isLiteral(origin) ? String(origin.value) : "?";
     let text = this.#texts.get(origin);
-    if (text === undefined) this.#texts.set(origin, (text = this.#write(origin)));
+    if (text === undefined) this.#texts.set(origin, (text = this.#shortened(this.#write(origin))));
     return text;
   }
 
-  factors(argument: Argument): Factors {
-    const made = this.arithmetic(argument);
-    if (made?.means !== "product") return [this.text(argument)];
-    return made.operands.flatMap((each) => this.factors(each)).sort();
+  #shortened(text: string): string {
+    if (text.length <= LONGEST) return text;
+    return remembered(this.#short, text, () => `#${this.#short.size}`);
   }
 
+  /** A product of many is one factor. */
+  factors(argument: Argument): Factors {
+    return remembered(this.#factors, argument, () => {
+      const factors = this.#factorsOf(argument);
+      return factors && factors.length <= MOST ? factors : [this.text(argument)];
+    });
+  }
+
+  #factorsOf(argument: Argument): Factors | undefined {
+    const made = this.arithmetic(argument);
+    return made?.means === "product" ? made.operands.flatMap((each) => this.factors(each)).sort() : undefined;
+  }
+
+  /** A sum of many is one that is added. */
   sum(argument: Argument): Sum {
+    return remembered(this.#sums, argument, () => {
+      const sum = this.#sumOf(argument);
+      return sum.plus.length + sum.minus.length <= MOST ? sum : { plus: [argument], minus: [], constant: 0 };
+    });
+  }
+
+  #sumOf(argument: Argument): Sum {
     if (isLiteral(argument)) return { plus: [], minus: [], constant: Number(argument.value) };
     const { means, operands = [] } = this.arithmetic(argument) ?? {};
     const [x, y] = operands;
@@ -103,6 +132,10 @@ export class Integers {
 
   /** The number in each config, where the configs alone decide it. */
   constants(argument: Argument): readonly number[] | undefined {
+    return remembered(this.#constants, argument, () => this.#constantsOf(argument));
+  }
+
+  #constantsOf(argument: Argument): readonly number[] | undefined {
     const origin = this.#origin(argument);
     const { configs } = this.ir.tuning;
     if (isLiteral(origin)) return configs.map(() => Number(origin.value));
@@ -134,6 +167,10 @@ export class Integers {
 
   /** Whether it is computed of sizes, so that it is not negative on the host either. */
   #isCount(argument: Argument): boolean {
+    return remembered(this.#counts, argument, () => this.#isCountOf(argument));
+  }
+
+  #isCountOf(argument: Argument): boolean {
     const constants = this.constants(argument);
     if (constants) return constants.every((each) => each >= 0);
     const origin = this.#origin(argument);
@@ -147,12 +184,21 @@ export class Integers {
   #write(value: Value): string {
     const made = this.arithmetic(value);
     if (!made) return `%${value.id}`;
-    if (made.means === "product") return this.factors(value).join("·");
+    const factors = this.#factorsOf(value);
+    if (factors) return factors.join("·");
     // Python floors and Triton truncates, which differs below 0 alone.
     if (DIVIDES.has(made.means) && !made.operands.every((each) => this.#isCount(each))) return `%${value.id}`;
     const operands = made.operands.map((each) => this.text(each));
     return textOf(made.means, ...(COMMUTES.has(made.means) ? operands.sort() : operands));
   }
+}
+
+/** What `known` has for a key, or else what `find` gives. */
+function remembered<K, V>(known: Map<K, V>, key: K, find: () => V): V {
+  if (known.has(key)) return known.get(key)!;
+  const found = find();
+  known.set(key, found);
+  return found;
 }
 
 /** The text of an op on integers. */

@@ -33,13 +33,13 @@ export function arithmeticOf(ir: KernelIR): Arithmetic {
 }
 
 function roundingsOf(ir: KernelIR): Roundings {
-  const uses = usesOf(ir);
+  const isOnlyStored = onlyStored(usesOf(ir));
   const rounds = new Map<Elem, number>();
   const dots = new Map<string, Product>();
   walkAll(ir, (statement) => {
     if (statement.kind !== "op") return;
     for (const product of productsOf(statement)) dots.set(JSON.stringify(product), product);
-    const isLast = statement.op.effect !== "atomic" && statement.results.every((value) => isOnlyStored(value, uses));
+    const isLast = statement.op.effect !== "atomic" && statement.results.every(isOnlyStored);
     if (!isLast) for (const elem of narrowResults(statement)) rounds.set(elem, (rounds.get(elem) ?? 0) + 1);
   });
   return { rounds, dots: [...dots.values()] };
@@ -122,10 +122,20 @@ function usesOf(ir: KernelIR): Uses {
 }
 
 /** Whether a value goes to memory and nowhere else, so that it is rounded for the last time. */
-function isOnlyStored(value: Value, uses: Uses): boolean {
-  return (uses.get(value) ?? []).every((by) => {
+function onlyStored(uses: Uses): (value: Value) => boolean {
+  // Values share what uses them: without what is known, each way through the program would be followed.
+  const known = new Map<Value, boolean>();
+  const isStored = (by: OpStatement | "kept"): boolean => {
     if (by === "kept") return false;
     if (by.op.effect === "write") return true;
-    return !rounding(by.op) && by.op.effect === "pure" && by.results.every((result) => isOnlyStored(result, uses));
-  });
+    return !rounding(by.op) && by.op.effect === "pure" && by.results.every(isOnlyStored);
+  };
+  const isOnlyStored = (value: Value): boolean => {
+    const before = known.get(value);
+    if (before !== undefined) return before;
+    const found = (uses.get(value) ?? []).every(isStored);
+    known.set(value, found);
+    return found;
+  };
+  return isOnlyStored;
 }

@@ -6,18 +6,20 @@
 
 /** What Node gives without an import, which pages could not follow. */
 interface Host {
-  readonly process?: { getBuiltinModule?(name: string): { setFlagsFromString(flags: string): void } | undefined };
+  readonly process?: { getBuiltinModule?(name: string): V8 | undefined };
 }
 
-let make: (() => object) | undefined | "unknown" = "unknown";
+interface V8 {
+  setFlagsFromString(flags: string): void;
+}
+
 /** V8 never frees what it makes so, so objects are used again. */
 const made: object[] = [];
 let used = 0;
 
 /** Whether the engine gives such objects. */
 export function hasFalsyObjects(): boolean {
-  if (make === "unknown") make = maker();
-  return make !== undefined;
+  return made.length > 0 || more();
 }
 
 /** Runs `body`, which gets all such objects anew. */
@@ -30,25 +32,46 @@ export function withFalsyObjects<T>(body: () => T): T {
   }
 }
 
-/** An object that JavaScript takes for false. */
-export function falsyObject(): object {
-  if (!hasFalsyObjects()) throw new Error("this engine has no objects that are false");
-  return (made[used++] ??= (make as () => object)());
+/** An object without properties that JavaScript takes for false, or undefined where the engine gives none. */
+export function falsyObject(): object | undefined {
+  while (used < made.length || more()) {
+    const object = made[used++]!;
+    for (const key of Reflect.ownKeys(object)) Reflect.deleteProperty(object, key);
+    // The author's code may have frozen it.
+    if (Object.isExtensible(object) && Reflect.ownKeys(object).length === 0) return object;
+  }
+  return undefined;
 }
 
-function maker(): (() => object) | undefined {
+const BATCH = 64;
+
+/** Makes more of them, and says whether it could. */
+function more(): boolean {
+  const v8 = (globalThis as Host).process?.getBuiltinModule?.("node:v8");
+  return v8 !== undefined && (batch() || withNatives(v8, batch));
+}
+
+/** The flag holds only for what is parsed meanwhile. */
+function withNatives<T>(v8: V8, body: () => T): T {
+  v8.setFlagsFromString("--allow-natives-syntax");
   try {
-    const v8 = (globalThis as Host).process?.getBuiltinModule?.("node:v8");
-    if (!v8) return undefined;
-    v8.setFlagsFromString("--allow-natives-syntax");
-    try {
-      // The flag holds only for what is parsed meanwhile.
-      const undetectable = new Function("return %GetUndetectable()") as () => object;
-      return undetectable() ? undefined : undetectable;
-    } finally {
-      v8.setFlagsFromString("--no-allow-natives-syntax");
-    }
+    return body();
+  } finally {
+    v8.setFlagsFromString("--no-allow-natives-syntax");
+  }
+}
+
+/**
+ * False where the syntax is not allowed. The function is a new one each time: V8 forgets the code of a function that was
+ * not called for a while, and parses its text again when it is.
+ */
+function batch(): boolean {
+  try {
+    const undetectable = new Function("return %GetUndetectable()") as () => object;
+    if (undetectable()) return false;
+    for (let i = 0; i < BATCH; i++) made.push(undetectable());
+    return true;
   } catch {
-    return undefined;
+    return false;
   }
 }

@@ -40,8 +40,8 @@ export class Handle {
 
   constructor(value: Value) {
     this[VALUE] = value;
-    if (questioned && isTruth(value))
-      return Object.assign(Object.setPrototypeOf(falsyObject(), Handle.prototype), { [VALUE]: value });
+    const falsy = questioned && isTruth(value) ? falsyObject() : undefined;
+    if (falsy !== undefined) return Object.assign(Object.setPrototypeOf(falsy, Handle.prototype), { [VALUE]: value });
     // Makes `x[0] = 1` throw instead of doing nothing.
     Object.freeze(this);
   }

@@ -1,6 +1,9 @@
 /** JavaScript takes every traced value for true, whatever way it came there: the kernel is traced with values that are false. */
 import { describe, expect, test } from "vitest";
+import { execa } from "execa";
 import { compile, constexpr, kernel, tensor, tl } from "tilescript";
+
+const SOURCE = new URL("../../../src/index.ts", import.meta.url).href;
 
 /** A kernel that uses its flag and its mask, and what `ask` makes of one of them. */
 function made(ask: (given: any, value: any) => any, spec: object = {}): unknown {
@@ -84,5 +87,48 @@ describe("a flag that is used elsewhere too", () => {
     expect(build(({ mask }, v) => v.mul(tl.where(held(mask) ?? 1, 2, 3)))).toBe("built");
     expect(build((_, v) => (held(v) ? v.mul(2) : v))).toBe("built");
     expect(build((_, v) => [undefined, v].find((each) => each !== undefined).mul(2))).toBe("built");
+  });
+});
+
+describe("a process that traces for long", () => {
+  const held = (flag: any) => new Map([["f", flag]]).get("f");
+
+  test("may freeze values, which are not used again", () => {
+    const frozen = (each: any) => (Object.freeze(each), each);
+    for (let i = 0; i < 3; i++) expect(build(({ mask }, v) => tl.where(frozen(mask), v, 0))).toBe("built");
+    expect(build(({ mask }, v) => (held(mask) ? v.mul(2) : v))).toMatch(REFUSED);
+  });
+
+  test("gets more values after V8 forgot functions that are seldom called", async () => {
+    const code = `
+      import { runInNewContext } from "node:vm";
+      import { setFlagsFromString } from "node:v8";
+      import { compile, constexpr, kernel, tensor, tl } from ${JSON.stringify(SOURCE)};
+      const made = (masks, asks) => kernel("k", {
+        params: { x: tensor.inout(tl.float32, ["N"]), B: constexpr() },
+        grid: ({ N, B }) => [tl.cdiv(N, B)], config: { B: 16 },
+      }, ({ x, B }) => {
+        const i = tl.programId(0).mul(B).add(tl.arange(0, B));
+        let value = tl.load(x.at(i));
+        for (let turn = 0; turn < masks; turn++) value = tl.where(value.gt(turn), value, turn);
+        const { mask } = new (class { mask = value.gt(0); })();
+        tl.store(x.at(i), asks && mask ? tl.where(mask, value, 1) : tl.where(mask, value, 0));
+      });
+      const said = (masks, asks) => {
+        try { compile(made(masks, asks)); return "built"; }
+        catch (error) { return /asks JavaScript whether/.test(error.message) ? "refused" : error.message; }
+      };
+      const answers = [said(1, false)];
+      setFlagsFromString("--expose-gc");
+      const gc = runInNewContext("gc");
+      for (let i = 0; i < 50; i++) { gc(); await new Promise((turn) => setTimeout(turn, 1)); }
+      console.log(JSON.stringify([...answers, said(200, false), said(200, true)]));
+    `;
+    const { stdout } = await execa(
+      process.execPath,
+      ["--import", "tsx", "--stress-flush-code", "--input-type=module", "--eval", code],
+      { stdin: "ignore" },
+    );
+    expect(JSON.parse(stdout)).toEqual(["built", "built", "refused"]);
   });
 });

@@ -101,6 +101,7 @@ test("schemas, shapes and graphs, without a GPU and without the interpreter", { 
     "adamw_stochastic",
     "add_layer_norm",
     "add_rms_norm",
+    "attention_with_gradients",
     "bitonic_topk",
     "cross_entropy_with_gradient",
     "dependent_add",

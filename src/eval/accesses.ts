@@ -1,7 +1,7 @@
 /**
  * Records which program and which lane read or wrote each element, to find races and reads of elements without a value.
  * Two accesses of one element race if nothing orders their programs; atomics are always ordered among themselves. Two
- * lanes of one program are unordered unless a barrier stands between their accesses.
+ * lanes of one program are unordered unless a barrier, or an atomic on one element, stands between their accesses.
  */
 import type { Location } from "../diagnostics/diagnostic.js";
 import type { Message } from "../diagnostics/catalogue/define-code.js";
@@ -46,6 +46,8 @@ export function noteRead(
     lanes.readers[offset] = readers[offset] === stamp && lanes.readers[offset] !== lane ? SEVERAL : lane;
     readers[offset] = stamp;
     if (writer === stamp && lanes.writers[offset] !== lane) unordered.note(i, lanes.writers[offset]!, WRITTEN);
+    else if (changer === stamp && lanes.changers![offset] !== lane)
+      unordered.note(i, lanes.changers![offset]!, CHANGED);
     if (writer === 0 && changer === 0) {
       if (isEmpty) (empty ??= new Uint8Array(performed.length))[i] = 1;
     } else if (writer !== stamp && !order.sees(writer)) meetings.note(i, writer, WRITTEN);
@@ -95,6 +97,8 @@ export function noteWrite(
     }
     if (reader === stamp && lanes.readers[offset] !== lane && isChanged(words, values, offset, i))
       unordered.note(i, lanes.readers[offset]!, READ);
+    if (changer === stamp && changer !== 0 && lanes.changers![offset] !== lane)
+      unordered.note(i, lanes.changers![offset]!, CHANGED);
     // Fast path: most elements have had no other access.
     if ((writer === 0 || writer === stamp) && changer === 0 && (reader === 0 || reader === stamp)) continue;
     if (writer !== stamp && !order.sees(writer)) meetings.note(i, writer, WRITTEN);
@@ -126,26 +130,36 @@ export function noteAtomic(
   sanitiser: Sanitiser,
   at: At,
 ): Uint8Array | undefined {
-  const { writers, readers } = tensor;
-  if (!writers || !readers) return undefined;
+  const { writers, readers, lanes } = tensor;
+  if (!writers || !readers || !lanes) return undefined;
   const atomics = (tensor.atomics ??= new Int32Array(writers.length));
+  const changers = (lanes.changers ??= new Int32Array(writers.length));
   const meetings = new Meetings();
+  const unordered = new Unordered();
   let empty: Uint8Array | undefined;
   const isEmpty = startsEmpty(tensor);
   const { order } = sanitiser;
   const { stamp } = order;
+  const first = firstKey(shape);
   for (let i = 0; i < performed.length; i++) {
     if (!performed[i]) continue;
     const offset = offsets[i]!;
     const writer = writers[offset]!;
     const reader = readers[offset]!;
+    const lane = first + i;
+    if (writer === stamp && lanes.writers[offset] !== lane) unordered.note(i, lanes.writers[offset]!, WRITTEN);
+    else if (does.writes && reader === stamp && lanes.readers[offset] !== lane)
+      unordered.note(i, lanes.readers[offset]!, READ);
     if (isEmpty && does.reads && writer === 0 && atomics[offset] === 0)
       (empty ??= new Uint8Array(performed.length))[i] = 1;
     if (!order.sees(writer)) meetings.note(i, writer, WRITTEN);
     else if (does.writes && !order.sees(reader)) meetings.note(i, reader, READ);
-    if (does.writes) atomics[offset] = stamp;
+    if (!does.writes) continue;
+    changers[offset] = atomics[offset] === stamp && changers[offset] !== lane ? SEVERAL : lane;
+    atomics[offset] = stamp;
   }
   meetings.report("changed by an atomic", tensor, offsets, shape, sanitiser, at);
+  unordered.report("changed by an atomic", tensor, offsets, shape, sanitiser, at);
   reportEmpty(empty, tensor, offsets, shape, sanitiser, at);
   return empty;
 }

@@ -28,8 +28,8 @@ export class Tensor implements Allocation {
   readonly writers: Int32Array | undefined;
   /** The stamp of the last read of each offset. Undefined for inputs. */
   readonly readers: Int32Array | undefined;
-  /** The lanes of these last accesses, as keys of `lane-order`. Undefined for inputs. */
-  readonly lanes: { readonly writers: Int32Array; readonly readers: Int32Array } | undefined;
+  /** The lanes of these last accesses and of the last atomic, as keys of `lane-order`. Undefined for inputs. */
+  readonly lanes: { readonly writers: Int32Array; readonly readers: Int32Array; changers?: Int32Array } | undefined;
   /** The stamp of the last atomic that changed each offset. Undefined before the first atomic. */
   atomics: Int32Array | undefined;
   /** The statements that wrote it. */

@@ -81,8 +81,74 @@ describe("is reported", () => {
   });
 });
 
+describe("is reported of atomics", () => {
+  const half = () => lanes().shr(1);
+  test.each<[string, Body, string]>([
+    [
+      "where a lane reads what another changed",
+      ({ x, y }) => {
+        tl.atomicAdd(y.at(half()), tl.load(x.at(lanes())));
+        tl.store(y.at(lanes().add(16)), tl.load(y.at(lanes())));
+      },
+      "y[0] is read here and was changed by an atomic before by several lanes",
+    ],
+    [
+      "where a lane overwrites what another changed",
+      ({ x, y }) => {
+        tl.atomicAdd(y.at(lanes()), tl.load(x.at(lanes())));
+        tl.store(y.at(turned()), tl.load(x.at(lanes())));
+      },
+      "y[15] is written here and was changed by an atomic before by lane (15)",
+    ],
+    [
+      "where a lane changes what another stored",
+      ({ x, y }) => {
+        tl.store(y.at(lanes()), tl.zeros([16], tl.float32));
+        tl.atomicAdd(y.at(half()), tl.load(x.at(lanes())));
+      },
+      "y[0] is changed by an atomic here and was written before by lane (0)",
+    ],
+    [
+      "where a lane changes what another still reads",
+      ({ y }) => void tl.atomicAdd(y.at(turned()), tl.load(y.at(lanes()))),
+      "y[15] is changed by an atomic here and was read before by lane (15)",
+    ],
+  ])("%s", (_, body, says) => {
+    const { findings } = evaluate(kernelOf(body), { sizes: { N: 32 } });
+    expect(findings[0]?.code).toBe("unordered-lanes");
+    expect(findings.map(({ message }) => message).join("\n")).toContain(says);
+  });
+});
+
 describe("is not reported", () => {
   test.each<[string, Body]>([
+    [
+      "of an atomic and accesses of the same lane",
+      ({ x, y }) => {
+        tl.store(y.at(lanes()), tl.zeros([16], tl.float32));
+        tl.atomicAdd(y.at(lanes()), tl.load(x.at(lanes())));
+        tl.store(y.at(lanes()), tl.load(y.at(lanes())).mul(2));
+      },
+    ],
+    [
+      "of atomics alone",
+      ({ x, y }) => {
+        tl.atomicAdd(y.at(lanes().shr(1)), tl.load(x.at(lanes())));
+        tl.atomicAdd(y.at(turned()), tl.load(x.at(lanes())));
+      },
+    ],
+    [
+      "of atomics behind a barrier, and before one",
+      ({ x, y }) => {
+        tl.store(y.at(lanes()), tl.zeros([16], tl.float32));
+        tl.debugBarrier();
+        tl.atomicAdd(y.at(lanes().shr(1)), tl.load(x.at(lanes())));
+        tl.debugBarrier();
+        const other = tl.load(y.at(turned()));
+        tl.debugBarrier();
+        tl.store(y.at(lanes()), other);
+      },
+    ],
     ["of the same lanes", ({ y }) => tl.store(y.at(lanes()), tl.load(y.at(lanes())).mul(2))],
     [
       "of the same lanes in turns of a loop",

@@ -16,6 +16,7 @@ import {
 } from "../../ir/nodes.js";
 import { driverOptions, launchOptions } from "./autotune.js";
 import { hostExpressions, hostInputs } from "../body/host-expressions.js";
+import { isFloatElem } from "../../types/dtype.js";
 import { givenSizes } from "../names/call-order.js";
 import { type KernelNames, parameterName } from "../names/kernel-names.js";
 import { emptyResult } from "./empty-result.js";
@@ -268,7 +269,7 @@ class WrapperEmitter extends WrapperScope {
       const launch = py.call(py.subscript(launcher, at), ...tensors, ...numbers, ...options);
       return [...grids, py.blank, py.expression(launch)];
     }
-    const others = [DEVICE, ...this.#dtypes(), ...this.#gridSizes()];
+    const others = [DEVICE, ...this.#dtypes(), ...this.#keyNumbers()];
     const launched = [jit, at, py.tuple(...tensors), py.tuple(...numbers), ...others];
     return [...grids, py.blank, py.expression(py.call(LAUNCH, ...launched, ...options))];
   }
@@ -287,12 +288,18 @@ class WrapperEmitter extends WrapperScope {
     });
   }
 
-  /** Sizes that the grid or the choice of a config depends on, and that the kernel does not take. */
-  #gridSizes(): readonly Expression[] {
+  /**
+   * Numbers that the grid, a heuristic or the choice of a config depends on, and that a launch's key lacks otherwise:
+   * those that the kernel does not take, and floats, of which it has the type alone.
+   */
+  #keyNumbers(): readonly Expression[] {
     const keys = this.ir.params.filter(({ name }) => this.ir.tuning.key?.includes(name)).map(({ value }) => value);
-    const needed = new Set([...hostInputs(this.ir.grid), ...keys]);
-    return this.#numberParams().flatMap(({ value }) =>
-      needed.has(value) && !this.used.has(value) ? [this.local(value)] : [],
+    const computed = this.ir.params.flatMap((param) =>
+      param.kind === "constexpr" && param.from === "heuristic" && param.compute ? [...hostInputs(param.compute)] : [],
+    );
+    const needed = new Set([...hostInputs(this.ir.grid), ...computed, ...keys]);
+    return this.#numberParams().flatMap((param) =>
+      needed.has(param.value) && (!this.used.has(param.value) || isFloatScalar(param)) ? [this.local(param.value)] : [],
     );
   }
 
@@ -365,3 +372,5 @@ class WrapperEmitter extends WrapperScope {
     return param?.kind === "constexpr" && param.from === "config" ? param.name : undefined;
   }
 }
+
+const isFloatScalar = (param: ScalarParam | SizeParam): boolean => param.kind === "scalar" && isFloatElem(param.dtype);

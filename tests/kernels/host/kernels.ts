@@ -232,3 +232,32 @@ export const strided = kernel(
     tl.store(s.at(row, cols), tl.load(s.at(row, cols)).add(tl.load(q.at(row, cols))));
   },
 );
+
+/** A heuristic and a choice of config that follow a float, of which Triton compiles for the type alone. */
+export const signed = kernel(
+  "signed",
+  {
+    params: {
+      x: tensor(tl.float32, ["N"]),
+      y: tensor.out(tl.float32, ["N"]),
+      factor: scalar(tl.float32, { default: 0.5 }),
+      shift: scalar(tl.float32, { default: 0 }),
+      other: scalar(tl.float32, { default: 1 }),
+      IS_POSITIVE: constexpr.bool(),
+      BLOCK: constexpr(),
+    },
+    grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)],
+    heuristics: { IS_POSITIVE: ({ factor }) => factor.gt(0) },
+    autotune: { key: ["N", "shift"], configs: [{ BLOCK: 64 }, { BLOCK: 128 }] },
+    reference: ({ x, factor, shift, other }, torch) =>
+      torch.where(torch.full([], factor).gt(0), x.mul(factor), x).add(shift).mul(other),
+  },
+  ({ x, y, factor, shift, other, IS_POSITIVE, BLOCK }) => {
+    const i = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+    const value = tl.mut(tl.load(x.at(i)));
+    tl.when(IS_POSITIVE, () => {
+      value.value = value.value.mul(factor);
+    });
+    tl.store(y.at(i), value.value.add(shift).mul(other));
+  },
+);

@@ -2,6 +2,7 @@
 
 import inspect
 import unittest
+import unittest.mock
 
 import choices
 import even
@@ -9,6 +10,7 @@ import moments
 import pruned
 import ramp
 import reflecting
+import signed
 import strided
 import torch
 
@@ -88,6 +90,29 @@ class Heuristics(unittest.TestCase):
         even.even_kernel.cache.clear()
         torch.testing.assert_close(even.kernel_fn(torch.zeros(192)), torch.ones(192))
         self.assertEqual(len(tried), len(even.even_kernel.configs))
+
+
+class Remembered(unittest.TestCase):
+    """Launches that Triton chooses apart are remembered apart."""
+
+    def key(self, *numbers):
+        keys = []
+
+        def launch(kernel, grid, tensors, numbers, /, *others, **options):
+            keys.append((*others, *signed._launch_key(tensors, numbers, options)))
+
+        with unittest.mock.patch.object(signed, "_launch", launch):
+            signed.kernel_fn(torch.zeros(100), *numbers)
+        return keys[0]
+
+    def test_floats_that_a_heuristic_reads(self):
+        self.assertNotEqual(self.key(0.5), self.key(-0.5))
+
+    def test_floats_that_the_choice_of_a_config_reads(self):
+        self.assertNotEqual(self.key(0.5, 1.0), self.key(0.5, 2.0))
+
+    def test_other_floats_are_one_launch(self):
+        self.assertEqual(self.key(0.5, 1.0, 3.0), self.key(0.5, 1.0, 4.0))
 
 
 class Pruned(unittest.TestCase):

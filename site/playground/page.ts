@@ -105,7 +105,8 @@ function showEvaluated(reply: Evaluated): void {
   element("grid").textContent = `of ${grid.join(" × ")}`;
   if (reply.program !== "map") {
     program = reply.program;
-    element<HTMLInputElement>("program").value = program.join(", ");
+    const field = element<HTMLInputElement>("program");
+    if (document.activeElement !== field) field.value = program.join(", ");
   }
   showChoices(reply);
   element("verdict").textContent = verdictOf(reply);
@@ -142,7 +143,8 @@ function showChoices({ sizes, dtypes, config }: Evaluated): void {
     })),
     ...numbers("config", config),
   ];
-  const shape = JSON.stringify(fields.map(({ part, name, options }) => [part, name, options]));
+  // In any order: new fields would lose what the reader is typing into one.
+  const shape = JSON.stringify(fields.map(({ part, name, options }) => [part, name, options].flat().join()).sort());
   if (form.dataset["shape"] !== shape) {
     form.dataset["shape"] = shape;
     form.replaceChildren(...fields.map(fieldFor));

@@ -54,14 +54,18 @@ async function open(path: string, width = 1400): Promise<any> {
   return page;
 }
 
-/** The first message of a stage that follows on `act`. */
-async function next(page: any, stage: string, act: () => Promise<unknown>): Promise<any> {
+/** The first message of a stage that follows on `act` and holds what is wanted. */
+async function next(page: any, stage: string, act: () => Promise<unknown>, wanted: object = {}): Promise<any> {
   const before = await page.evaluate(() => (globalThis as any).seen.length);
   await act();
   const found = await page.waitForFunction(
-    ([wanted, from]: [string, number]) =>
-      (globalThis as any).seen.slice(from).find((each: any) => each.stage === wanted),
-    [stage, before],
+    ([all, from]: [object, number]) => {
+      const holds = (part: any, whole: any): boolean =>
+        part === whole ||
+        (typeof part === "object" && Object.entries(part).every(([key, each]) => holds(each, whole?.[key])));
+      return (globalThis as any).seen.slice(from).find((each: any) => holds(all, each));
+    },
+    [{ ...wanted, stage }, before],
     { timeout: 60_000 },
   );
   return found.jsonValue();
@@ -93,13 +97,23 @@ describe.skipIf(why)("the playground", { timeout: 180_000 }, () => {
 
   test("draws what program 5 of a matrix product touches, at the sizes and blocks that the reader chooses", async () => {
     const page = await playground("gemm");
+    // What is typed stays while an answer to what was typed before arrives.
+    await page.fill('[name="sizes N"]', "40");
+    await next(page, "evaluated", () => page.fill('[name="sizes K"]', "40"));
+    expect(await page.inputValue('[name="sizes K"]')).toBe("40");
     for (const name of ["M", "N", "K"]) await page.fill(`[name="sizes ${name}"]`, "40");
     await page.fill('[name="config GROUP_M"]', "2");
-    await next(page, "evaluated", () => page.locator('[name="config GROUP_M"]').press("Tab"));
-    const reply = await next(page, "evaluated", async () => {
-      await page.fill("#program", "5");
-      await page.locator("#program").press("Tab");
-    });
+    const chosen = { sizes: { M: 40, N: 40, K: 40 }, config: { GROUP_M: 2 } };
+    await next(page, "evaluated", () => page.locator('[name="config GROUP_M"]').press("Tab"), chosen);
+    const reply = await next(
+      page,
+      "evaluated",
+      async () => {
+        await page.fill("#program", "5");
+        await page.locator("#program").press("Tab");
+      },
+      { program: [5] },
+    );
     expect(reply).toMatchObject({
       config: { BLOCK_M: 16, BLOCK_N: 16, BLOCK_K: 16 },
       grid: [9],

@@ -24,7 +24,7 @@ import { longestLast } from "./longest-rows.js";
 import { checkRows } from "./rows.js";
 import { type Scaled, scaledScores } from "./scaled-scores.js";
 import { storedValue } from "./tensor-blocks.js";
-import { maySeveralTiles } from "./tiles.js";
+import { computesSeveral } from "./tiles.js";
 import { unsuited } from "./unsuited.js";
 
 export interface SpecialisedAttention {
@@ -102,7 +102,7 @@ export function specialisedAttention(ir: KernelIR, lowered: KernelIR): Specialis
     masks,
     sides: columnSides(consumed, dims),
     scaled: scaledScores(form, made),
-    grid: maySeveralTiles(ir) ? lowered.grid.block : undefined,
+    grid: computesSeveral(ir) ? lowered.grid.block : undefined,
     longestLast: longestLast(form, [...masks.values()], body),
   };
 }

@@ -1,4 +1,4 @@
-/** Whether one program may compute several tiles of the author's grid, one after another. */
+/** Where one program may compute several tiles of the author's grid, one after another. */
 import type { KernelIR } from "../ir/nodes.js";
 import { argumentsOf, valuesIn, walk } from "../ir/walk.js";
 import { checkLanguage } from "./gluon-language.js";
@@ -20,7 +20,8 @@ export function checkTiles({ params, grid, body, at }: KernelIR): void {
   for (const statement of grid.block.statements) if (statement.kind === "op") checkLanguage(statement);
 }
 
-export function maySeveralTiles(ir: KernelIR): boolean {
+/** Whether a program may compute several of the grid's tiles. */
+export function computesSeveral(ir: KernelIR): boolean {
   try {
     checkTiles(ir);
     return true;

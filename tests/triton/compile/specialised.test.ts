@@ -77,12 +77,13 @@ const all: readonly Sample[] = [
   },
   { name: "in_one_loop", kernel: attentions.inOneLoop, constants: { D: head, CAUSAL: isCausal } },
   { name: "grouped", kernel: attentions.grouped, constants: { D: head } },
+  { name: "from_the_last", kernel: attentions.fromTheLast, constants: { D: head } },
   { name: "two_outputs", kernel: attentions.twoOutputs, others: { sums: "float32" }, constants: { D: head } },
   { name: "windowed", kernel: attentions.windowed, constants: { D: head, WINDOW: 256 } },
   { name: "sliding_window", kernel: modifications.slidingWindow, constants: { D: head, WINDOW: 1024 }, most: 72 },
   { name: "soft_capped", kernel: modifications.softCapped, constants: { D: head, CAP: 400 } },
   // A size that is 1 is a constant to Triton, also where the kernel makes a float of it.
-  { name: "sloped", kernel: modifications.sloped, constants: { D: head, H: 1 }, most: 48 },
+  { name: "sloped", kernel: modifications.sloped, constants: { D: head, H: 1 }, most: 64 },
   ...Array.from({ length: RANDOM }, (_, seed) => atRandom(seed)),
 ];
 

@@ -37,13 +37,13 @@ def machine_code(kernel: Any) -> dict[str, Any] | None:
         "variable": "TRITON_PTXAS_PATH" if regular else "TRITON_PTXAS_BLACKWELL_PATH",
     }
     try:
-        return found | {"unwritten": unwritten_reads(_disassembly(kernel.asm["cubin"]))}
+        return found | {"unwritten": unwritten_reads(disassembly_of(kernel.asm["cubin"]))}
     except (OSError, RuntimeError, subprocess.CalledProcessError) as error:
         # Triton raises a RuntimeError if it finds no nvdisasm.
         return found | {"unchecked": f"nvdisasm gives no disassembly: {_reason(error)}"}
 
 
-def _disassembly(cubin: bytes) -> str:
+def disassembly_of(cubin: bytes) -> str:
     import triton
 
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
@@ -63,6 +63,12 @@ def unwritten_reads(disassembly: str) -> list[dict[str, str]]:
     """The first read of each uniform register that nothing can have written before, in what ``nvdisasm`` prints.
 
     Only kernels are looked at: what calls a function of another section may have written for it.
+    """
+    return [found for code in kernels_in(disassembly) for found in _first_of_each(code)]
+
+
+def kernels_in(disassembly: str) -> list[list[Instruction]]:
+    """The instructions of each kernel.
 
     Raises:
         RuntimeError: there is no kernel, so this is not what nvdisasm is known to print.
@@ -72,11 +78,11 @@ def unwritten_reads(disassembly: str) -> list[dict[str, str]]:
     kernels = [_parse(text) for name, text in zip(sections[1::2], sections[2::2], strict=True) if name in entries]
     if not any(kernels):
         raise RuntimeError("no instruction of a kernel in what it prints")
-    return [found for code in kernels for found in _first_of_each(code)]
+    return kernels
 
 
-def _first_of_each(code: list[_Instruction]) -> list[dict[str, str]]:
-    first: dict[int, _Instruction] = {}
+def _first_of_each(code: list[Instruction]) -> list[dict[str, str]]:
+    first: dict[int, Instruction] = {}
     for at, register in _certain(code):
         first.setdefault(register, code[at])
     return [
@@ -86,7 +92,7 @@ def _first_of_each(code: list[_Instruction]) -> list[dict[str, str]]:
 
 
 @dataclass
-class _Instruction:
+class Instruction:
     address: str
     text: str
     guarded: bool
@@ -108,8 +114,8 @@ _INSTRUCTION = re.compile(r"(@!?\w+\s+)?(\S+)\s*(.*)")
 _TARGET = re.compile(r"`\((.*?)\)")
 
 
-def _parse(text: str) -> list[_Instruction]:
-    code: list[_Instruction] = []
+def _parse(text: str) -> list[Instruction]:
+    code: list[Instruction] = []
     labels: dict[str, int] = {}
     for line in text.split("\n"):
         if not (match := _LINE.match(line)):
@@ -120,12 +126,12 @@ def _parse(text: str) -> list[_Instruction]:
         elif parts := _INSTRUCTION.match(instruction):
             guard, opcode, rest = parts.groups()
             operands = [operand.strip() for operand in rest.split(",")] if rest else []
-            code.append(_Instruction(address, instruction, guard is not None, opcode, operands))
+            code.append(Instruction(address, instruction, guard is not None, opcode, operands))
     _link(code, labels)
     return code
 
 
-def _link(code: list[_Instruction], labels: dict[str, int]) -> None:
+def _link(code: list[Instruction], labels: dict[str, int]) -> None:
     """Finds the possible successors of each instruction."""
     anywhere = range(len(code))
     returns = [at + 1 for at, each in enumerate(code) if each.name == "CALL"]
@@ -154,7 +160,7 @@ def _link(code: list[_Instruction], labels: dict[str, int]) -> None:
         each.next = [place for place in goes if place < len(code)]
 
 
-def _targets(instruction: _Instruction, labels: dict[str, int]) -> list[int]:
+def _targets(instruction: Instruction, labels: dict[str, int]) -> list[int]:
     """The places in this section that an instruction names. RET names the function that it is in."""
     if instruction.name == "RET":
         return []
@@ -177,7 +183,7 @@ _ONE_REGISTER = {
 _MOST_REGISTERS = 8
 
 
-def _destination(instruction: _Instruction) -> int | None:
+def _destination(instruction: Instruction) -> int | None:
     """The index of the written operand: the first register, if only predicates come before it."""
     if instruction.name.endswith("SETP"):
         return None
@@ -189,7 +195,7 @@ def _destination(instruction: _Instruction) -> int | None:
     return None
 
 
-def _writes(instruction: _Instruction) -> int:
+def _writes(instruction: Instruction) -> int:
     """The uniform registers that may be written, as bits."""
     if instruction.leaves:
         return ALL_REGISTERS
@@ -199,7 +205,7 @@ def _writes(instruction: _Instruction) -> int:
     return ((1 << _width(instruction)) - 1) << int(register[1])
 
 
-def _width(instruction: _Instruction) -> int:
+def _width(instruction: Instruction) -> int:
     if instruction.name not in _ONE_REGISTER:
         return _MOST_REGISTERS
     _, *modifiers = instruction.opcode.split(".")
@@ -207,7 +213,7 @@ def _width(instruction: _Instruction) -> int:
     return max([32, *bits, *(64 for modifier in modifiers if modifier == "WIDE")]) // 32
 
 
-def _reads(instruction: _Instruction) -> set[int]:
+def _reads(instruction: Instruction) -> set[int]:
     """Uniform registers that are certainly read."""
     if instruction.name in _PARTIAL:
         return set()
@@ -226,7 +232,7 @@ def _reads(instruction: _Instruction) -> set[int]:
     return found
 
 
-def _certain(code: list[_Instruction]) -> list[tuple[int, int]]:
+def _certain(code: list[Instruction]) -> list[tuple[int, int]]:
     """Instructions that, when they first run, read a register that cannot have been written."""
     writes = [_writes(each) for each in code]
     return [
@@ -237,7 +243,7 @@ def _certain(code: list[_Instruction]) -> list[tuple[int, int]]:
     ]
 
 
-def _written(code: list[_Instruction], writes: list[int]) -> dict[int, int]:
+def _written(code: list[Instruction], writes: list[int]) -> dict[int, int]:
     """For each instruction that runs, the registers that every path to it may have written."""
     before = {0: 0} if code else {}
     queue = list(before)
@@ -252,14 +258,14 @@ def _written(code: list[_Instruction], writes: list[int]) -> dict[int, int]:
     return before
 
 
-def _may_be_written(code: list[_Instruction], writes: list[int], at: int, register: int) -> bool:
+def _may_be_written(code: list[Instruction], writes: list[int], at: int, register: int) -> bool:
     """Whether some path writes the register and then comes to ``at``, where it was not before."""
     earlier = _reachable(code, [0], without=at)
     writers = [place for place in earlier if writes[place] & register]
     return at in _reachable(code, [after for place in writers for after in code[place].next], without=None)
 
 
-def _reachable(code: list[_Instruction], start: list[int], without: int | None) -> set[int]:
+def _reachable(code: list[Instruction], start: list[int], without: int | None) -> set[int]:
     seen: set[int] = set()
     queue = list(start)
     while queue:

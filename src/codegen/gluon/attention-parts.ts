@@ -18,6 +18,7 @@ import type { AttentionNames, Staged } from "./part-names.js";
 import { type Build, INTEGER } from "./part-writer.js";
 import type { Part } from "./parts.js";
 import { AttentionLoads, isOwn, type SizeOf } from "./attention-loads.js";
+import { withShortLives } from "./short-lives.js";
 
 export function attentionProducer(specialised: SpecialisedAttention, names: AttentionNames, size: SizeOf): Part {
   return new AttentionPart(specialised, names, size, false).build(attentionPipeline.producer);
@@ -62,10 +63,11 @@ class AttentionPart extends AttentionLoads {
   /** The tiles of the grid that a program computes, or the program's only one. */
   #tiles(body: readonly Step[]): void {
     const { grid } = this.specialised;
-    if (!grid) return this.#tile(body);
+    const tile = (): void => this.append(...withShortLives(this.block(() => this.#tile(body))).statements);
+    if (!grid) return tile();
     this.eachTileInLaps(grid, (lap) => {
       this.lap = lap;
-      this.#tile(body);
+      tile();
     });
   }
 

@@ -18,6 +18,7 @@ import triton
 from tilescript_worker.resources import resources
 from triton.backends.compiler import GPUTarget
 from triton.experimental.gluon._runtime import GluonASTSource
+from turns import turns
 
 SHORT = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32"}
 #: What else of a module configs need.
@@ -88,7 +89,8 @@ def compile_config(tuner, config, dtype, others, constants):
     source = GluonASTSource(function, signature, constexprs=known, attrs=aligned)
     options = {"num_warps": config.num_warps, "maxnreg": config.maxnreg}
     kernel = triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options)
-    return {**resources(kernel), "products": kernel.asm["ptx"].count("wgmma.mma_async")}
+    found = {"products": kernel.asm["ptx"].count("wgmma.mma_async"), "turns": turns(kernel.asm["cubin"])}
+    return {**resources(kernel), **found}
 
 
 def main():

@@ -256,12 +256,6 @@ def _attention_multiply(
         if tile < tiles:
             head = tile // index
             index_1 = (index - 1 - tile % index) * BLOCK_M
-            rm = index_1 + (
-                gl.arange(
-                    0, BLOCK_M // CONSUMERS, layout=gl.SliceLayout(1, scores_layout)
-                )
-                + part * (BLOCK_M // CONSUMERS)
-            )
             # Powers of two are cheaper than of e: log2(e) goes into the scale.
             scale = gl.rsqrt(gl.full([], HEAD_DIM, gl.float32)) * 1.44269504
             best = gl.full(
@@ -347,6 +341,12 @@ def _attention_multiply(
                 )
                 acc *= gl.convert_layout(alpha, gl.SliceLayout(1, layout))[:, None]
                 turn += 1
+            rm = index_1 + (
+                gl.arange(
+                    0, BLOCK_M // CONSUMERS, layout=gl.SliceLayout(1, scores_layout)
+                )
+                + part * (BLOCK_M // CONSUMERS)
+            )
             for start in range(whole, own_end, BLOCK_N):
                 slot = turn % STAGES
                 mbarrier.wait(k_filled.index(slot), (turn // STAGES) & 1)

@@ -315,12 +315,6 @@ def _in_two_loops_multiply(
         if tile < tiles:
             head = tile // index
             first = (index - 1 - tile % index) * BLOCK_M
-            rm = first + (
-                gl.arange(
-                    0, BLOCK_M // CONSUMERS, layout=gl.SliceLayout(1, scores_layout)
-                )
-                + part * (BLOCK_M // CONSUMERS)
-            )
             scale = gl.rsqrt(gl.full([], D, gl.float32)) * 1.44269504
             best = gl.full(
                 [BLOCK_M // CONSUMERS],
@@ -393,6 +387,12 @@ def _in_two_loops_multiply(
                 )
                 acc *= gl.convert_layout(alpha, gl.SliceLayout(1, layout))[:, None]
                 turn += 1
+            rm = first + (
+                gl.arange(
+                    0, BLOCK_M // CONSUMERS, layout=gl.SliceLayout(1, scores_layout)
+                )
+                + part * (BLOCK_M // CONSUMERS)
+            )
             for start in range(whole, end, BLOCK_N):
                 slot = turn % STAGES
                 mbarrier.wait(k_filled.index(slot), (turn // STAGES) & 1)

@@ -55,7 +55,9 @@ export class Arithmetic {
 
 /** Integer arithmetic of two operands that Python can repeat. Of bits there is nothing to carry. */
 const carries = ({ fold, operands, spelling }: Op): boolean =>
-  fold !== undefined && "y" in operands && !(spelling.form === "infix" && spelling.truth !== undefined);
+  fold !== undefined &&
+  Object.keys(operands).join() === "x,y" &&
+  !(spelling.form === "infix" && spelling.truth !== undefined);
 
 type Report = (code: FindingCode, tile: TileArray, lane: number, describe: () => Message<FindingCode>) => void;
 

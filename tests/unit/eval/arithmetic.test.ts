@@ -73,6 +73,13 @@ describe("index arithmetic", () => {
     expect(run((lanes, n) => lanes.sub(4).floorDiv(n).mul(n), 1).findings).toEqual([]);
   });
 
+  test("should be silent about a choice between indices, one of which is negative", () => {
+    const wrapped = (lanes: any) => tl.where(lanes.lt(2), lanes.sub(2).add(4), lanes.sub(2));
+    const chosen = (lanes: any) => tl.where(lanes.lt(2), lanes.sub(4), lanes);
+    expect(run(wrapped, 1).findings).toEqual([]);
+    expect(run(chosen, 1).findings).toEqual([]);
+  });
+
   test("should be silent about values that are only stored", () => {
     const k = kernel(
       "k",

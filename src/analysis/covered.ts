@@ -14,12 +14,16 @@ interface Bound {
   readonly size?: Argument;
 }
 
+/** Steps that are taken to show something of one index: products of products can be looked at in very many ways. */
+const MOST_STEPS = 1_000;
+
 export class Covered {
   readonly #facts: LaunchFacts;
   readonly #integers: Integers;
   readonly #isNonNegative: Sign;
   /** Texts of numbers that are above 0 in every program, because the number of programs is a product with them. */
   readonly #positive = new Set<string>();
+  #steps = 0;
 
   constructor(facts: LaunchFacts, isNonNegative: Sign) {
     this.#facts = facts;
@@ -30,6 +34,7 @@ export class Covered {
 
   /** Whether an index, where it is not negative, is below the size of its axis in all its lanes. */
   isBelow(index: Argument, size: Argument): boolean {
+    this.#steps = 0;
     const bound = this.#bound(size);
     const { base, count } = this.#lanes(index) ?? {};
     if (count === undefined) return this.#isLess(index, bound);
@@ -71,6 +76,7 @@ export class Covered {
 
   /** Whether a number, where it is not negative, is certainly below the bound. */
   #isLess(x: Argument, bound: Bound): boolean {
+    if (this.#isSpent()) return false;
     if (isLiteral(x)) return this.#isAbove(bound, Number(x.value));
     const made = this.#integers.made(x);
     if (made?.kind === "for") return this.#isNonNegative(made.step) && this.#isWithin(made.end, bound);
@@ -108,7 +114,7 @@ export class Covered {
 
   /** Whether a number is certainly no more than the bound. */
   #isWithin(x: Argument | undefined, bound: Bound): boolean {
-    if (x === undefined) return false;
+    if (x === undefined || this.#isSpent()) return false;
     const factors = this.#integers.factors(x);
     if (factors.length === bound.factors.length && factors.every((each, i) => each === bound.factors[i])) return true;
     if (bound.size !== undefined && this.#facts.isAtMost(x, bound.size)) return true;
@@ -122,6 +128,7 @@ export class Covered {
 
   /** Whether `x` is certainly a multiple of `count`. */
   #divides(count: Argument, x: Argument): boolean {
+    if (this.#isSpent()) return false;
     const [step, known] = [this.#integers.constants(count), this.#integers.constants(x)];
     if (step && known) return known.every((each, config) => each % step[config]! === 0);
     if (this.#integers.text(x) === this.#integers.text(count)) return true;
@@ -134,6 +141,7 @@ export class Covered {
   }
 
   #isPositive(x: Argument): boolean {
+    if (this.#isSpent()) return false;
     if (this.#facts.isAtLeast(x, 1) || this.#positive.has(this.#integers.text(x))) return true;
     const { means, operands = [] } = this.#integers.arithmetic(x) ?? {};
     const isSafe = means === "product" || means === "blocks" || means === "least";
@@ -142,11 +150,18 @@ export class Covered {
 
   /** Notes what is above 0 because this is: a program runs only where each axis of the grid has one. */
   #noteRunning(x: Argument): void {
-    this.#positive.add(this.#integers.text(x));
+    const text = this.#integers.text(x);
+    if (this.#positive.has(text)) return;
+    this.#positive.add(text);
     const { means, operands = [] } = this.#integers.arithmetic(x) ?? {};
     const isProduct =
       (means === "product" || means === "blocks") && operands.every((each) => this.#isNonNegative(each));
     if (means === "least" || isProduct) for (const each of operands) this.#noteRunning(each);
+  }
+
+  /** Whether no step is left. What is then not shown does not count as shown. */
+  #isSpent(): boolean {
+    return ++this.#steps > MOST_STEPS;
   }
 
   #programsOf({ operands: [axis] }: OpStatement): Argument | undefined {

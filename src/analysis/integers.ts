@@ -194,7 +194,7 @@ export class Integers {
 }
 
 /** What `known` has for a key, or else what `find` gives. */
-function remembered<K, V>(known: Map<K, V>, key: K, find: () => V): V {
+export function remembered<K, V>(known: Map<K, V>, key: K, find: () => V): V {
   if (known.has(key)) return known.get(key)!;
   const found = find();
   known.set(key, found);

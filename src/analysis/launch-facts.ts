@@ -25,7 +25,8 @@ export class LaunchFacts {
   constructor(readonly ir: KernelIR) {
     this.integers = new Integers(ir);
     for (const { param, least } of tileSizes(ir)) this.#least.set(param.value, least);
-    for (const condition of ir.requires.block.yields) this.#note(condition);
+    const noted = new Set<Argument>();
+    for (const condition of ir.requires.block.yields) this.#note(condition, noted);
   }
 
   /** How many programs there are along each axis of the grid. */
@@ -65,11 +66,13 @@ export class LaunchFacts {
     return Math.min(...(this.integers.constants(x) ?? [-Infinity]));
   }
 
-  #note(condition: Argument): void {
+  #note(condition: Argument, noted: Set<Argument>): void {
+    if (noted.has(condition)) return;
+    noted.add(condition);
     const made = this.integers.arithmetic(condition);
     if (!made) return;
     const [x, y] = made.operands;
-    if (made.means === "both") made.operands.forEach((each) => this.#note(each));
+    if (made.means === "both") made.operands.forEach((each) => this.#note(each, noted));
     else if (x !== undefined && y !== undefined) this.#compare(made.means, x, y);
   }
 

@@ -1,6 +1,7 @@
 /** Which dimensions of tiles that a launch computes are certainly powers of two; the wrapper asks about the others. */
 import { type Argument, type ConstexprParam, isLiteral, type KernelIR, paramsOf } from "../ir/nodes.js";
 import { isPower } from "../types/dims.js";
+import { remembered } from "./integers.js";
 import { LaunchFacts } from "./launch-facts.js";
 import { tileDims } from "./tile-sizes.js";
 
@@ -16,6 +17,8 @@ class Powers {
   readonly #facts: LaunchFacts;
   /** Sizes that are positive where any output has elements, and so at each launch. */
   readonly #filled: ReadonlySet<unknown>;
+  readonly #powers = new Map<Argument, boolean>();
+  readonly #positive = new Map<Argument, boolean>();
 
   constructor(ir: KernelIR) {
     this.#facts = new LaunchFacts(ir);
@@ -25,6 +28,10 @@ class Powers {
 
   /** A power of two from 1 up. */
   isPower(x: Argument): boolean {
+    return remembered(this.#powers, x, () => this.#isPower(x));
+  }
+
+  #isPower(x: Argument): boolean {
     const known = this.#facts.integers.constants(x);
     if (known) return known.every(isPower);
     const made = this.#facts.integers.made(x);
@@ -37,6 +44,10 @@ class Powers {
   }
 
   #isPositive(x: Argument): boolean {
+    return remembered(this.#positive, x, () => this.#derivesPositive(x));
+  }
+
+  #derivesPositive(x: Argument): boolean {
     if (this.#filled.has(x) || this.#facts.isAtLeast(x, 1)) return true;
     const made = this.#facts.integers.made(x);
     if (made?.kind === "op" && made.op.facts.positive)

@@ -113,10 +113,12 @@ function requirements(ir: KernelIR): Said[] {
 }
 
 /** Whether a value is the same for all calls with the same key. */
-function keyCovers(ir: KernelIR, param: Param, key: readonly string[]): boolean {
-  if (key.includes(param.name)) return true;
+function keyCovers(ir: KernelIR, param: Param, key: readonly string[], covered = new Set<Param>()): boolean {
+  if (key.includes(param.name) || covered.has(param)) return true;
   const block = computedBy(param);
-  return block !== undefined && inputsOf(ir, block).every((input) => keyCovers(ir, input, key));
+  const isCovered = block !== undefined && inputsOf(ir, block).every((input) => keyCovers(ir, input, key, covered));
+  if (isCovered) covered.add(param);
+  return isCovered;
 }
 
 /** Triton looks up the key among a call's arguments, and silently skips names that are missing. */

@@ -6,16 +6,29 @@
  */
 import { deepProgram } from "../diagnostics/catalogue/control-codes.js";
 import { type Diagnostic, problem } from "../diagnostics/diagnostic.js";
-import { type Block, type FunctionIR, isFunction, type KernelIR, type Statement } from "../ir/nodes.js";
-import { argumentsOf, blocksOf, bodiesOf, walk } from "../ir/walk.js";
+import {
+  type Argument,
+  type Block,
+  type FunctionIR,
+  type HostBlock,
+  isFunction,
+  type KernelIR,
+  type OpStatement,
+  type Statement,
+  type Value,
+} from "../ir/nodes.js";
+import { argumentsOf, blocksOf, bodiesOf, hostBlocksOf, valuesIn, walk } from "../ir/walk.js";
 
 const LOOPS = 20;
 /** Bodies inside each other; an arm counts as inside those before it, as in Python's syntax tree. */
 const LEVELS = 80;
 const CALLS = 32;
+/** Ops of an expression of the host, which Python gets in one piece: what is used twice is written twice. */
+const HOST_OPS = 2_000;
 
 export function checkPythonLimits(ir: KernelIR): readonly Diagnostic[] {
-  const found = [...bodiesOf(ir).map((body) => tooDeep(body, 0, 0)), tooManyCalls(ir)];
+  const bodies = bodiesOf(ir).map((body) => tooDeep(body, 0, 0));
+  const found = [...bodies, tooManyCalls(ir), ...hostBlocksOf(ir).map(tooLarge)];
   return found.filter((each) => each !== undefined);
 }
 
@@ -51,4 +64,18 @@ function tooManyCalls({ functions }: KernelIR): Diagnostic | undefined {
 
 function calleesOf(statement: Statement): readonly FunctionIR[] {
   return argumentsOf(statement).flatMap((argument) => (isFunction(argument) ? [argument.function] : []));
+}
+
+/** The first op of the host whose expression is too large once it is written out. */
+function tooLarge({ block }: HostBlock): Diagnostic | undefined {
+  const sizes = new Map<Value, number>();
+  const sizeOf = (argument: Argument): number =>
+    valuesIn(argument).reduce((total, value) => total + (sizes.get(value) ?? 0), 0);
+  const ops = block.statements.filter((statement): statement is OpStatement => statement.kind === "op");
+  for (const statement of ops) {
+    const size = argumentsOf(statement).reduce((total, argument) => total + sizeOf(argument), 1);
+    if (size > HOST_OPS) return problem(deepProgram.host(HOST_OPS), statement.at);
+    for (const result of statement.results) sizes.set(result, size);
+  }
+  return undefined;
 }

@@ -75,7 +75,11 @@ interface Again {
   next: number;
   /** The helper function that was entered last: calls of one function in a row enter it once. */
   helper: Body | undefined;
+  /** How often each helper function was entered in this round: functions that call one another twice would double that. */
+  readonly entered: Map<Body, number>;
 }
+
+const MOST_ENTRIES = 8;
 
 /** Which bodies inside a body are entered, when it is entered again. */
 interface Round {
@@ -174,7 +178,9 @@ export function runHelper(
   const again = entry?.again;
   if (again?.round.loops && again.helper !== known) {
     again.helper = known;
-    finish(enterAgain(recorder, known, again.round, plain(once)));
+    const times = again.entered.get(known) ?? 0;
+    again.entered.set(known, times + 1);
+    if (times < MOST_ENTRIES) finish(enterAgain(recorder, known, again.round, plain(once), again.entered));
   }
   return known;
 }
@@ -193,16 +199,27 @@ function finish<T>(body: Generator<Handle, T>): T {
   return given.value;
 }
 
-function againAt(known: Body, { round, repeats, given }: Pick<Again, "round" | "repeats" | "given">): Again {
-  return { known, round, repeats, given, next: 0, helper: undefined };
+function againAt(known: Body, { round, repeats, given, entered }: Omit<Again, "known" | "next" | "helper">): Again {
+  return { known, round, repeats, given, entered, next: 0, helper: undefined };
 }
 
 /** Enters a recorded body and fails if its statements differ. */
-function* enterAgain(recorder: Builder, known: Body, round: Round, once: Once): Generator<Handle, void> {
+function* enterAgain(
+  recorder: Builder,
+  known: Body,
+  round: Round,
+  once: Once,
+  entered: Again["entered"] = new Map(),
+): Generator<Handle, void> {
   const forget = recorder.mark();
   recorder.texts = known.texts[0];
   const given = new Set<Value | Variable>();
-  const second = yield* enter(recorder, known.head, once, againAt(known, { round, repeats: new Repeats(), given }));
+  const second = yield* enter(
+    recorder,
+    known.head,
+    once,
+    againAt(known, { round, repeats: new Repeats(), given, entered }),
+  );
   forget();
   const different = differenceOf(known, second, given);
   if (!different) return;

@@ -17,6 +17,9 @@ export interface Loop {
   readonly trial: (start: (variable: Variable) => Symbolic, look: () => void) => void;
 }
 
+/** In trials of as many loops around it, a loop is not tried: its state is unknown there. Each level would multiply the work. */
+const MOST_TRIALS = 4;
+
 export interface LoopState {
   /** The state after so many turns, where it follows from their number. */
   readonly formulas: ReadonlyMap<Variable, (turns: Term) => Symbolic | undefined>;
@@ -63,7 +66,7 @@ export function stateOf(environment: Environment, { variables, initial, turn, tr
       if (formula) formulas.set(variable, formula);
     }
   };
-  if (marks.size === 0) return { formulas, invariants };
+  if (marks.size === 0 || environment.trial >= MOST_TRIALS) return { formulas, invariants };
   trial(start, findFormulas);
   // What is open hangs on what has a formula: it is looked at once more with that.
   if (formulas.size < marks.size)

@@ -73,7 +73,12 @@ export interface Model {
   readonly raw: readonly OpStatement[];
   /** What happens, in order. */
   readonly flow: readonly Step[];
+  /** The first call that is not followed, because too many were; then the model lacks what happens in it. */
+  readonly unfollowed: OpStatement | undefined;
 }
+
+/** Calls that are followed: of functions that call one another twice, each is called more often by far. */
+const MOST_CALLS = 2_000;
 
 /** The model of a kernel with these values of constexprs; others stay symbols. */
 export function modelOf(ir: KernelIR, checked: readonly Precondition[], assigned: Assigned): Model {
@@ -84,8 +89,8 @@ export function modelOf(ir: KernelIR, checked: readonly Precondition[], assigned
   const environment = new Environment(ir, launch);
   const follower = new Follower(environment);
   follower.block(ir.body);
-  const { accesses, claims, raw, flow } = follower;
-  return { ir, checked, launch, environment, accesses: withNestedQuotients(accesses), claims, raw, flow };
+  const { accesses, claims, raw, flow, unfollowed } = follower;
+  return { ir, checked, launch, environment, accesses: withNestedQuotients(accesses), claims, raw, flow, unfollowed };
 }
 
 /** Dimensions of tiles that the wrapper refuses where they are no power of two: the next one of 0 is 0. */
@@ -103,6 +108,8 @@ class Follower {
   readonly claims: Claim[] = [];
   readonly raw: OpStatement[] = [];
   flow: Step[] = [];
+  unfollowed: OpStatement | undefined;
+  #calls = 0;
   readonly #masksOf: ViewMasks;
   /** Whether this place is never reached. */
   #ended = false;
@@ -155,6 +162,10 @@ class Follower {
     const { environment } = this;
     const [callee] = operands;
     if (op.spelling.form === "apply" && isFunction(callee)) {
+      if (this.#calls++ >= MOST_CALLS) {
+        this.unfollowed ??= statement;
+        return;
+      }
       for (const [param, argument] of handedOver(statement)) environment.set(param, environment.value(argument));
       const outer = environment.calls;
       environment.calls = `${outer} in ${environment.nameOf(statement)}`;

@@ -47,6 +47,8 @@ export class PaddingLanes {
   readonly waived = new Map<OpStatement, string>();
   readonly #values = new Map<Value, HeldTile>();
   #state = new Map<Variable, HeldTile>();
+  /** The state that a loop's body keeps. */
+  readonly #settled = new Map<readonly Step[], ReadonlyMap<Variable, Diagram>>();
   /** Where lanes without a value were last put together with others. */
   origin: Pick<Meeting, "given" | "variables"> | undefined;
   #trial = 0;
@@ -323,12 +325,17 @@ export class PaddingLanes {
         this.#state.set(variable, this.#stateTile(own.get(variable)!, diagram));
     };
     const start = seen();
-    let current = start;
+    // A loop around it enters it again with state that has only grown. Each level would else multiply the rounds.
+    const before = this.#settled.get(steps);
+    let current = before
+      ? new Map([...start].map(([variable, d]) => [variable, this.diagrams.join(before.get(variable)!, d)]))
+      : start;
+    let last: ReadonlyMap<Variable, Diagram>;
     this.#trial++;
     for (let round = 0; ; round++) {
       enter(current);
       this.#follow(steps);
-      const next = seen();
+      const next = (last = seen());
       const grown = new Map(
         [...current].map(([variable, d]) => [variable, this.#grown(d, next.get(variable)!, round)]),
       );
@@ -337,9 +344,12 @@ export class PaddingLanes {
       if (isStable) break;
     }
     this.#trial--;
-    enter(current);
-    this.#follow(steps);
-    const last = seen();
+    this.#settled.set(steps, current);
+    if (!this.isTrial) {
+      enter(current);
+      this.#follow(steps);
+      last = seen();
+    }
     enter(new Map([...last].map(([variable, diagram]) => [variable, this.#afterLoop(start.get(variable)!, diagram)])));
   }
 

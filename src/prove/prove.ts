@@ -4,7 +4,7 @@
  */
 import type { Precondition } from "../analysis/preconditions.js";
 import type { Certificate, Verdict } from "../contract/compiled.js";
-import { type KernelIR, paramsOf } from "../ir/nodes.js";
+import { type KernelIR, type OpStatement, paramsOf } from "../ir/nodes.js";
 import { withTerms } from "../terms/term.js";
 import { boundsDuties } from "./bounds.js";
 import { Budget } from "./budget.js";
@@ -58,7 +58,8 @@ class Prover {
   certificate(): Certificate {
     const { ir } = this;
     const models = this.#together.map(({ model }) => model);
-    const duties = PROPERTIES.flatMap((dutiesOf) => dutiesOf(models));
+    const unfollowed = models.find((model) => model.unfollowed)?.unfollowed;
+    const duties = unfollowed ? [notFollowed(unfollowed)] : PROPERTIES.flatMap((dutiesOf) => dutiesOf(models));
     return {
       configs: ir.tuning.configs.length,
       obligations: [
@@ -106,7 +107,7 @@ class Prover {
   #decide(duty: Duty): Verdict {
     const ask = ({ contexts, model }: Stand) => {
       this.#steps.refill();
-      const open = duty.asks({ contexts, model });
+      const open = model.unfollowed ? { question: undefined, missing: TOO_MANY_CALLS } : duty.asks({ contexts, model });
       if (open) this.#steps.lose();
       if (this.#steps.spent) contexts.forget();
       return open;
@@ -141,6 +142,15 @@ class Prover {
       return param?.range !== undefined && !(name in this.ir.inputs);
     });
   }
+}
+
+const TOO_MANY_CALLS =
+  "proofs do not follow this many calls of helper functions that call one another; call them less often, or write some of them as loops";
+
+/** The one obligation of a kernel that is not followed to its end: all that it does. */
+function notFollowed({ at }: OpStatement): Duty {
+  const open = { question: undefined, missing: TOO_MANY_CALLS };
+  return { property: "bounds", of: "what helper functions access", at, asks: () => open };
 }
 
 /** What inputs are promised to hold: nothing on a GPU checks it. */

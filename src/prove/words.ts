@@ -38,8 +38,7 @@ export function reasonOf(
   around: readonly Term[],
 ): string {
   for (const terms of [own, [...own, ...around]]) {
-    const calls = [...termsIn(...terms)].filter(({ kind }) => kind === "call");
-    const words = new Set(calls.flatMap(({ name }) => environment.unknowns.get(name) ?? []));
+    const words = new Set([...termsIn(...terms)].flatMap(({ name }) => environment.unknowns.get(name) ?? []));
     if (words.size === 0) continue;
     const open = contentsIn(...terms).filter((name) => !rangeOf(ir, name));
     const declare = open.length > 0 ? [`declare the range of ${open.join(" and ")}`] : [];
@@ -66,8 +65,8 @@ function unboundedIn({ params }: KernelIR, terms: readonly Term[]): readonly str
 
 /** The inputs whose contents a term depends on. */
 export function contentsIn(...terms: readonly Term[]): readonly string[] {
-  const calls = [...termsIn(...terms)].filter(({ kind, name }) => kind === "call" && name.startsWith(CONTENTS));
-  return [...new Set(calls.map(({ name }) => name.slice(CONTENTS.length)))];
+  const inputs = [...termsIn(...terms)].filter(({ name }) => name.startsWith(CONTENTS));
+  return [...new Set(inputs.map(({ name }) => name.slice(CONTENTS.length)))];
 }
 
 /** The name of the function from indices to what an input holds. */

@@ -235,6 +235,7 @@ function callValue(
   frame: Frame,
   node: ts.CallExpression,
 ): Abstract {
+  walk.callees.set(node, target);
   switch (target.kind) {
     case "op":
       if (target.name === "when") refuseReturns(walk, args);

@@ -41,6 +41,7 @@ export function lintFiles(
       const fact = comparable(value);
       if (fact) compared.set(fact.node, { how, at: start(node) });
     },
+    callees: new WeakMap(),
     evaluate: (node, frame) => evaluate(walk, node, frame),
     condition: (node, said, frame, mended) => condition(walk, node, said, frame, mended),
     statements: (list, frame) => statements(walk, list, frame),

@@ -99,6 +99,8 @@ export interface Walk {
   /** JavaScript compares what a type says, by `how` at `at`. Only the trace knows whether that has a value by then. */
   compared(value: Abstract, at: ts.Node, how: string): void;
   /** The value of an expression, after its rules have been applied. */
+  /** What each call called, when it was last evaluated: to evaluate that again would double the work at each level. */
+  readonly callees: WeakMap<ts.CallExpression, Abstract>;
   evaluate(node: ts.Expression, frame: Frame): Abstract;
   /** Evaluates what JavaScript asks to be true or false, and reports `said` if it is traced. */
   condition(node: ts.Expression, said: Said, frame: Frame, mended?: Mended): void;

@@ -62,8 +62,8 @@ function alone(walk: Walk, node: ts.Expression, frame: Frame): void {
   walk.evaluate(node, frame);
   const called = unwrap(node);
   if (!ts.isCallExpression(called)) return;
-  const callee = walk.evaluate(called.expression, frame);
-  const isGenerator = callee.kind === "function" && "asteriskToken" in callee.node && callee.node.asteriskToken;
+  const callee = walk.callees.get(called);
+  const isGenerator = callee?.kind === "function" && "asteriskToken" in callee.node && callee.node.asteriskToken;
   // At the top of a file a generator may be anything; in a kernel it is part of what is traced.
   if (isGenerator && frame.region) walk.problem(earlyExit.generator(), called);
 }

@@ -33,7 +33,19 @@ export interface Term {
   /** Of a number. */
   readonly value: bigint;
   readonly id: number;
+  /** Nodes, those that are shared counted each time: what follows every way through the term takes as many steps. */
+  readonly nodes: number;
+  /** Monomials, if it is multiplied out. */
+  readonly monomials: number;
+  /** How far terms lie inside one another. */
+  readonly depth: number;
 }
+
+/** A larger term is an unknown function of the symbols and calls in it: of values that are used twice each, terms double. */
+const MOST_NODES = 20_000;
+const MOST_MONOMIALS = { sum: 200, product: 24 };
+const MOST_DEPTH = 300;
+const LARGE = "large ";
 
 const made = new Map<string, Term>();
 let nextId = 0;
@@ -50,12 +62,41 @@ export function withTerms<T>(run: () => T): T {
 function make(kind: TermKind, parts: readonly Term[], name = "", value = 0n): Term {
   const key = `${kind} ${name} ${value} ${parts.map(({ id }) => id).join()}`;
   let term = made.get(key);
-  if (term === undefined) made.set(key, (term = { kind, parts, name, value, id: nextId++ }));
+  if (term === undefined)
+    made.set(key, (term = limited({ kind, parts, name, value, id: nextId++, ...sizeOf(kind, parts) })));
   return term;
 }
 
-export const TRUE: Term = { kind: "true", parts: [], name: "", value: 0n, id: nextId++ };
-export const FALSE: Term = { kind: "false", parts: [], name: "", value: 0n, id: nextId++ };
+function sizeOf(kind: TermKind, parts: readonly Term[]): Pick<Term, "nodes" | "monomials" | "depth"> {
+  const monomials = parts.map((part) => part.monomials);
+  return {
+    nodes: parts.reduce((total, part) => total + part.nodes, 1),
+    monomials:
+      kind === "sum"
+        ? monomials.reduce((total, each) => total + each, 0)
+        : kind === "product"
+          ? monomials.reduce((total, each) => total * each, 1)
+          : 1,
+    depth: 1 + Math.max(0, ...parts.map((part) => part.depth)),
+  };
+}
+
+/** The term, or what stands for one that is too large. */
+function limited(term: Term): Term {
+  const most = term.kind === "product" ? MOST_MONOMIALS.product : MOST_MONOMIALS.sum;
+  const isLarge = term.nodes > MOST_NODES || term.monomials > most || term.depth > MOST_DEPTH;
+  if (!isLarge || (term.kind === "call" && term.name.startsWith(LARGE))) return term;
+  // A symbol with its name stands for a call, so that the term still shows what it hangs on.
+  const names = [...termsIn(...term.parts)].flatMap(({ kind, name }) =>
+    kind === "symbol" || (kind === "call" && !name.startsWith(LARGE)) ? [name] : [],
+  );
+  const unknown = call(`${LARGE}${term.id}`, ...[...new Set(names)].map(symbol));
+  return TRUTHS.has(term.kind) ? equal(unknown, number(1)) : unknown;
+}
+
+const LEAF = { nodes: 1, monomials: 1, depth: 1 };
+export const TRUE: Term = { kind: "true", parts: [], name: "", value: 0n, id: nextId++, ...LEAF };
+export const FALSE: Term = { kind: "false", parts: [], name: "", value: 0n, id: nextId++, ...LEAF };
 const TRUTHS: ReadonlySet<TermKind> = new Set<TermKind>(["true", "false", "atMost", "equal", "all", "some", "not"]);
 
 export const isTruth = ({ kind }: Term): boolean => TRUTHS.has(kind);

@@ -43,10 +43,12 @@ export function hostInputs(host: HostBlock): ReadonlySet<Value> {
   for (const statement of host.block.statements)
     if (statement.kind === "op") for (const result of statement.results) made.set(result, statement);
   const used = new Set<Value>();
+  const seen = new Set<Value>();
   const use = (argument: Argument | undefined): void => {
     if (argument === undefined) return;
     if (isList(argument)) return argument.forEach(use);
-    if (!isValue(argument)) return;
+    if (!isValue(argument) || seen.has(argument)) return;
+    seen.add(argument);
     const statement = made.get(argument);
     if (!statement) used.add(argument);
     statement?.operands.forEach(use);

@@ -165,6 +165,8 @@ export const deepProgram = defineCode("deep-program", {
     `more than ${most} loops and arms of branches are inside or after one another here, too many for Triton's compiler; load from a table, choose with tl.where(…), or move a part to a tl.fn`,
   calls: (most: number) =>
     `more than ${most} helper functions call one another, too many for Triton's compiler; write some of them as ordinary functions`,
+  host: (most: number) =>
+    `this expression of the host has more than ${most} ops once every value that it uses twice is written twice, as Python gets it; give a part of it a name, as a constexpr.launch(…) of its own`,
 });
 
 export const unusedValue = defineCode("unused-value", {

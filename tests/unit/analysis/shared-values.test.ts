@@ -42,6 +42,7 @@ test.each<[string, Step]>([
 test.each<[string, Step]>([
   ["quotients", (v, turn) => tl.cdiv(v, turn + 2).add(v)],
   ["bits", (v) => v.xor(v.shr(1))],
+  ["products and sums", (v) => v.mul(v).add(1)],
 ])("a chain of %s of indices is compiled", (_, step) => {
   expect(compile(chain(step, "indices") as never).python).toContain("tl.store(");
 });

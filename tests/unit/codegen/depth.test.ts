@@ -1,6 +1,6 @@
 /** Programs as deep as Python takes them: deeper ones get further lines, or are refused with a sentence. */
 import { describe, expect, test } from "vitest";
-import { constexpr, kernel, tensor, tl } from "tilescript";
+import { compile, constexpr, kernel, tensor, tl } from "tilescript";
 import { definitionOf } from "../../../src/dsl/definition.js";
 import { traceAndCheck } from "../../../src/pipeline/traced.js";
 import { bodyOf } from "../../support/emit.js";
@@ -72,6 +72,21 @@ describe("bodies", () => {
     };
     expect(calls(32)).toBe("");
     expect(calls(33)).toMatch(/deep-program: more than 32 helper functions call one another/);
+  });
+
+  test("expressions of the host that use a value twice, many times over", () => {
+    const twice = (count: number, n: any): any =>
+      Array.from({ length: count }).reduce<any>((each, _, turn) => tl.cdiv(each, turn + 2).add(each), n);
+    const spec = (more: object) =>
+      kernel(
+        "twice",
+        { params: { y: tensor.inout(tl.float32, ["N"]) }, grid: ({ N }: any) => [N], ...more } as never,
+        (({ y }: any) => tl.store(y.at(tl.programId(0)), 1)) as never,
+      );
+    const refused = /deep-program: this expression of the host has more than 2000 ops/;
+    expect(compile(spec({ grid: ({ N }: any) => [twice(8, N)] })).python).toContain("cdiv");
+    expect(() => compile(spec({ grid: ({ N }: any) => [twice(60, N)] }))).toThrow(refused);
+    expect(() => compile(spec({ requires: ({ N }: any) => [twice(60, N).ge(0)] }))).toThrow(refused);
   });
 });
 

@@ -37,6 +37,14 @@ function message(body: string): string {
   return found[0]!.replace(/^\d+:\d+ error /, "");
 }
 
+test("branches inside one another are walked once each", () => {
+  const nested = Array.from({ length: 40 }).reduce<string>(
+    (inner) => `tl.when(n.gt(0), () => { ${inner} }).otherwise(() => { tl.store(b, 1); });`,
+    "if (a) tl.store(b, 0);",
+  );
+  expect(message(nested)).toMatch(/^traced-condition: /);
+});
+
 describe("an element of a list of known length", () => {
   test.each([
     "[[n]].flat()[0]",

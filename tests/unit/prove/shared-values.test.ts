@@ -1,0 +1,79 @@
+/** Proofs of programs that share values, calls and state: what follows every way through such a program would not end. */
+import { expect, test } from "vitest";
+import { compile, constexpr, kernel, tensor, tl } from "tilescript";
+import type { Certificate } from "../../../src/contract/compiled.js";
+
+const LONG = 40;
+
+function proofOf(body: (args: any, index: any) => void): Certificate {
+  const made = kernel(
+    "shared",
+    {
+      params: { x: tensor.inout(tl.float32, ["N"]), B: constexpr() },
+      grid: ({ N, B }) => [tl.cdiv(N, B)],
+      config: { B: 16 },
+    },
+    (args) => body(args, tl.programId(0).mul(args.B).add(tl.arange(0, args.B))),
+  );
+  return compile(made).proof();
+}
+
+const open = ({ obligations }: Certificate): readonly string[] =>
+  obligations.flatMap(({ property, verdict }) => (verdict.kind === "proved" ? [] : [property]));
+
+test.each<[string, (value: any, turn: number) => any]>([
+  ["sums", (v) => v.add(v)],
+  ["products", (v) => v.mul(v)],
+  ["products and sums", (v, turn) => v.mul(v).add(turn)],
+  ["choices", (v, turn) => tl.where(v.gt(turn), v.add(v), v.add(1))],
+  ["extremes", (v, turn) => tl.minimum(v, v.add(turn)).add(v)],
+])("an index that is a chain of %s is followed as far as it stays small, and its sums are not proved", (_, step) => {
+  const start = performance.now();
+  const proof = proofOf(({ x }, index) => {
+    const turns = Array.from({ length: LONG }, (__, turn) => turn);
+    const at: any = turns.reduce<any>(step, index);
+    tl.store(x.at(at), tl.load(x.at(at)));
+  });
+  expect(open(proof)).toContain("overflow");
+  expect(performance.now() - start).toBeLessThan(30_000);
+});
+
+test("a mask that is a chain of conditions is not taken for one that keeps an access in bounds", () => {
+  const proof = proofOf(({ x, N }, index) => {
+    let mask: any = index.lt(N);
+    for (let turn = 0; turn < LONG; turn++) mask = mask.and(index.ne(turn)).or(mask.not());
+    tl.store(x.ptr.add(index), 1, { mask });
+  });
+  expect(open(proof)).toContain("bounds");
+});
+
+test("state of loops that lie in one another is followed, and floats with it", () => {
+  const nested = (depth: number, body: () => void): void => {
+    if (depth === 0) return body();
+    for (const _ of tl.range(0, 2)) nested(depth - 1, body);
+  };
+  const proof = proofOf(({ x }, index) => {
+    const at: any = tl.mut(index);
+    const value: any = tl.mut(tl.load(x.at(index)) as any);
+    nested(10, () => {
+      at.value = at.value.add(1);
+      value.value = value.value.mul(2);
+    });
+    tl.store(x.at(at.value), value.value);
+  });
+  expect(open(proof)).toContain("race");
+});
+
+test("of helper functions that call one another twice each, too often to follow, nothing is proved", () => {
+  const step = (inner: any): any =>
+    tl.fn((x: any, at: any) => {
+      inner(x, at);
+      inner(x, at.add(1));
+    });
+  const last: any = tl.fn((x: any, at: any) => {
+    tl.store(x.ptr.add(at), 1);
+  });
+  const all = Array.from({ length: 20 }).reduce<any>(step, last);
+  const { obligations } = proofOf(({ x }, index) => all(x, index));
+  expect(obligations.map(({ property, verdict }) => [property, verdict.kind])).toEqual([["bounds", "unknown"]]);
+});

@@ -1,4 +1,5 @@
 /** Runs every program of a kernel's grid in-process, and checks every access. */
+import { dataText } from "../contract/data-text.js";
 import type { Finding, Layout, ProgramOrder, TensorData } from "../contract/compiled.js";
 import { checkHostValues } from "./host-values.js";
 import { OutOfTime } from "../contract/out-of-time.js";
@@ -215,7 +216,7 @@ const MOST_PREPARED = 16;
 function programFor(ir: KernelIR, bindings: Bindings, { dtypes, absent = [], nonFinite = false }: Run): Program {
   let known = prepared.get(ir);
   if (known === undefined) prepared.set(ir, (known = new Map()));
-  const key = JSON.stringify([dtypes, bindings.constexprs, absent, nonFinite, bindings.unrounded]);
+  const key = dataText([dtypes, bindings.constexprs, absent, nonFinite, bindings.unrounded]);
   let program = known.get(key);
   if (program === undefined) program = new Program(ir, bindings, nonFinite);
   else known.delete(key);

@@ -1,4 +1,5 @@
 /** The kernel object that authors hold: its definition, with methods that run it. */
+import { dataText } from "../contract/data-text.js";
 import { type Bound, bindCall, configPart } from "../call/bind.js";
 import { NDArray } from "../call/ndarray.js";
 import type { CallOptions, KernelEvaluation, KernelRun, RunOptions } from "../call/call-types.js";
@@ -75,7 +76,7 @@ class RunnableKernel extends KernelDefinition {
 
   /** The kernel with its own configs, or with one: the first, overridden by `config`. */
   #build(config: Given): Promise<CompiledKernel> {
-    const key = JSON.stringify(Object.entries(config).sort());
+    const key = dataText(Object.entries(config).sort());
     let built = this.#built.get(key);
     if (!built) this.#built.set(key, (built = this.host.build(key === "[]" ? this : this.#with(config))));
     return built;

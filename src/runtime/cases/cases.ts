@@ -2,6 +2,7 @@
  * The cases that verify a kernel: the author's sizes; sizes of one, sizes below a block, sizes that no block divides and
  * aligned sizes; every config; every dtype; every layout.
  */
+import { dataText } from "../../contract/data-text.js";
 import { type Case, type CompiledKernel, formatSizes, type TensorSignature } from "../../contract/compiled.js";
 import { acceptedCase, nearest, reduced } from "./accepted.js";
 import { caseText } from "./case-text.js";
@@ -67,7 +68,7 @@ export function declaredCases(kernel: CompiledKernel, limits: Limits, selection:
       for (const one of limits.exhaustive ? fit : fit.slice(turn % fit.length).slice(0, 1))
         for (const at of withAndWithout(kernel.signature.tensors, one, limits.exhaustive, turn))
           // Variants that differ only in what the shape decides are equal.
-          found.set(JSON.stringify(limits.exhaustive ? at : { ...at, config: 0 }), {
+          found.set(dataText(limits.exhaustive ? at : { ...at, config: 0 }), {
             at,
             label: shape.label,
             extra: false,
@@ -119,7 +120,7 @@ function ourCases(kernel: CompiledKernel, limits: Limits, selection: Selection):
           // A launch that depends on the GPU runs on few multiprocessors too.
           const at = kernel.signature.gpu && cases.size % 2 === 1 ? { ...one, gpu: { multiProcessorCount: 3 } } : one;
           const refusal = kernel.refusal(at);
-          if (refusal === undefined) cases.set(JSON.stringify(at), { at, label: shape.label, extra: place !== 0 });
+          if (refusal === undefined) cases.set(dataText(at), { at, label: shape.label, extra: place !== 0 });
           else left.add(`${formatSizes(shape.sizes)}: the kernel refuses it (${refusal})`);
         }
       }

@@ -1,4 +1,5 @@
 /** What to compile: every config with every dtype, flag, choice and declared number, and inputs in each layout. */
+import { dataText } from "../../contract/data-text.js";
 import type { Case, CompiledKernel, Layout } from "../../contract/compiled.js";
 import { acceptedCase, nearest } from "./accepted.js";
 import { withAndWithout } from "./cases.js";
@@ -71,6 +72,6 @@ function near(kernel: CompiledKernel, at: Case, { sizes }: Selection): Case | un
   const base = sizes ? undefined : acceptedCase(kernel, at.config);
   if (!base || "refusal" in base) return undefined;
   const found = nearest(kernel, at, base.at, (each) => kernel.refusal(each) === undefined);
-  const rest = ({ dtypes, constexprs, layouts }: Case): string => JSON.stringify([dtypes, constexprs, layouts]);
+  const rest = ({ dtypes, constexprs, layouts }: Case): string => dataText([dtypes, constexprs, layouts]);
   return rest(found) === rest(at) ? found : undefined;
 }

@@ -1,4 +1,5 @@
 /** The cases to measure: the author's shapes, those of the command line, or a sweep; each with every dtype and flag. */
+import { dataText } from "../../contract/data-text.js";
 import { type Case, type CompiledKernel, formatSizes } from "../../contract/compiled.js";
 import { configsOf, type Selection } from "./selection.js";
 import { caseOf } from "./shapes.js";
@@ -52,7 +53,7 @@ export function measuredCases(
       const at = tried.find((candidate) => kernel.refusal(candidate) === undefined);
       if (!at) left.add(`${formatSizes(sizes)}: the kernel refuses it (${kernel.refusal(tried[0]!)})`);
       // Variants that differ only in what the shape decides are equal.
-      else found.set(JSON.stringify({ ...at, config: 0 }), at);
+      else found.set(dataText({ ...at, config: 0 }), at);
     }
   }
   return { cases: [...found.values()], left: [...left] };

@@ -2,6 +2,7 @@
  * What Triton specialises a kernel on. For an integer argument: whether it is 1 and whether 16 divides it; for a
  * pointer: whether 16 bytes divide it; for a constexpr: its value (`specialize_impl` of Triton's `jit.py`).
  */
+import { dataText } from "../../contract/data-text.js";
 import type { Case, CompiledKernel } from "../../contract/compiled.js";
 
 const ALIGNMENT = 16;
@@ -13,7 +14,7 @@ const ALIGNMENT = 16;
 export function specialisationOf(kernel: CompiledKernel, at: Case): string {
   const numbers = { ...kernel.sizes(at), ...integersOf(kernel, at) };
   const kinds = Object.entries(numbers).map(([name, value]) => [name, kindOf(value)]);
-  return JSON.stringify([at.config, at.dtypes, kernel.constexprs(at), at.layouts, at.absent, at.gpu, kinds]);
+  return dataText([at.config, at.dtypes, kernel.constexprs(at), at.layouts, at.absent, at.gpu, kinds]);
 }
 
 /** A number near `size` that Triton specialises like `pattern`. */

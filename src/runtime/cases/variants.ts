@@ -1,4 +1,5 @@
 /** What a caller chooses besides sizes: dtypes, flags, choices and numbers that are constexprs. */
+import { dataText } from "../../contract/data-text.js";
 import { type Case, type CompiledKernel, type ConstexprSignature, passedConstexprs } from "../../contract/compiled.js";
 import type { Selection } from "./selection.js";
 
@@ -44,7 +45,7 @@ function declaredNumbers(kernel: CompiledKernel, numbers: readonly ConstexprSign
       return value === undefined ? [] : [[name, value] as const];
     });
     if (entries.length < numbers.length) return;
-    found.set(JSON.stringify(entries), { dtypes: {}, constexprs: Object.fromEntries(entries) });
+    found.set(dataText(entries), { dtypes: {}, constexprs: Object.fromEntries(entries) });
   };
   add({});
   kernel.shapes.forEach((_, i) => add(kernel.arguments?.[i] ?? {}));

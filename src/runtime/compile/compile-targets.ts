@@ -1,4 +1,5 @@
 /** Compiles a kernel with Triton for any GPU, without having one: every config, dtype, flag and choice. */
+import { dataText } from "../../contract/data-text.js";
 import { join } from "node:path";
 import type { Case, CompiledKernel, Layout } from "../../contract/compiled.js";
 import { COMPILE_DEADLINE_MS } from "./ahead.js";
@@ -136,6 +137,6 @@ function keyOf(kernel: CompiledKernel, target: Target, at: Case, compiler: reado
   const source = withoutConfigs(kernel.python);
   const { at: _, ...config } = kernel.configs[at.config]!;
   const { config: __, seed: ___, ...given } = at;
-  const key = JSON.stringify([source, config, given, target.triton, compiler]);
+  const key = dataText([source, config, given, target.triton, compiler]);
   return keyOfText(key);
 }

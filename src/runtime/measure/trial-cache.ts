@@ -1,4 +1,5 @@
 /** What tuning has measured of a kernel, kept between runs. */
+import { dataText } from "../../contract/data-text.js";
 import { join } from "node:path";
 import type { Case, CompiledKernel, Config } from "../../contract/compiled.js";
 import { valuesOf } from "../cases/case-text.js";
@@ -17,7 +18,7 @@ export function identity(config: Config): string {
 
 /** The same of values by name. */
 export function identityOf(values: Readonly<Record<string, number | boolean | string>>): string {
-  return JSON.stringify(Object.entries(values).sort(([a], [b]) => (a < b ? -1 : 1)));
+  return dataText(Object.entries(values).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 interface CachedCase {
@@ -61,6 +62,6 @@ export class TrialCache {
 
 function cacheFile(kernel: CompiledKernel, { hello }: PythonDevice, at: Case, env: NodeJS.ProcessEnv): string {
   const { config: _, seed: __, ...given } = at;
-  const text = JSON.stringify([withoutConfigs(kernel.python), hello.deviceName, hello.versions.triton, given]);
+  const text = dataText([withoutConfigs(kernel.python), hello.deviceName, hello.versions.triton, given]);
   return join(cacheFolder(env), "tuned", `${keyOfText(text)}.json`);
 }

@@ -2,6 +2,7 @@
  * Work whose results are taken in order, begun early so that several workers have some. What is taken does not depend
  * on how many there are.
  */
+import { dataText } from "../../contract/data-text.js";
 import { before } from "../system/deadline.js";
 
 /** Work in progress that nobody will ask for ends within this time, or is ended. */
@@ -62,5 +63,5 @@ export class Lookahead<Item, Result> {
 
 /** A case is drawn anew each time it is asked for. */
 function isSame(left: unknown, right: unknown): boolean {
-  return left === right || JSON.stringify(left) === JSON.stringify(right);
+  return left === right || dataText(left) === dataText(right);
 }

@@ -13,7 +13,7 @@ import {
   type Value,
 } from "../../ir/nodes.js";
 import { walk } from "../../ir/walk.js";
-import { isProgram } from "../../specialise/longest-rows.js";
+import { axisOf, isProgram } from "../../specialise/longest-rows.js";
 import { storedValue } from "../../specialise/tensor-blocks.js";
 import { gemmPipeline, type Step } from "../../specialise/pipeline.js";
 import { consumed, produced, type SpecialisedGemm } from "../../specialise/specialised-gemm.js";
@@ -122,14 +122,15 @@ class PartBuilder extends TilePart {
     this.eachTile(this.ir.grid.block, this.#onlyProgram(), inner);
   }
 
-  /** The one statement that asks for the program's number, if only one does. */
+  /** The one statement that asks for the program's number on the grid's first axis, if only one asks at all. */
   #onlyProgram(): OpStatement | undefined {
     const asked: OpStatement[] = [];
     walk(this.ir.body, (statement) => {
       if (isProgram(statement)) asked.push(statement);
     });
     const [only] = asked;
-    return asked.length === 1 && this.specialised.tile.includes(only!) ? only : undefined;
+    const isOnly = asked.length === 1 && axisOf(only!) === 0;
+    return isOnly && this.specialised.tile.includes(only!) ? only : undefined;
   }
 
   #turn(body: readonly Step[]): void {

@@ -99,6 +99,22 @@ test("should compute with the tile where the author asks for the program, in loo
   }
 });
 
+test("should give each program number 0 on an axis that the grid lacks", async () => {
+  const { python } = (await build(products.asksBeside)).emit({ specialise: "always" });
+  for (const part of ["_asks_beside_load", "_asks_beside_multiply"])
+    expect(functionIn(python, part)).toMatch(/\w+ \/\/ index % 1\b|\(\w+ \/\/ index\) % 1\b/);
+});
+
+test("should compute rows that only masks take behind the turns without masks", async () => {
+  const { python } = (await build(attention)).emit({ specialise: "always" });
+  const multiply = functionIn(python, "_attention_multiply");
+  const places = [/for _ in range\(0, whole,/, /\brm = /, /for start in range\(whole,/].map((each) =>
+    multiply.search(each),
+  );
+  expect(places).not.toContain(-1);
+  expect(places.toSorted((a, b) => a - b)).toEqual(places);
+});
+
 test("should give a program several tiles of attention, unless the kernel asks how many programs there are", async () => {
   const grids = [attentions.inOneLoop, attentions.fromTheLast].map(async (kernel) => {
     const { python } = (await build(kernel)).emit({ specialise: "always" });

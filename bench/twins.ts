@@ -24,9 +24,9 @@ const { values: given } = parseArgs({
 async function emitInto(folder: string): Promise<void> {
   mkdirSync(folder, { recursive: true });
   const index = [];
-  for (const { kernel, example, twin, target, config = 0, constants = {}, timed } of pairs) {
+  for (const { kernel, example, twin, target, config = 0, constants = {}, timed, isPort } of pairs) {
     // Which GPU runs them is up to the machine.
-    if (target === "sm100") continue;
+    if (target === "sm100" || isPort) continue;
     const { python, file } = await build(example);
     writeFileSync(join(folder, file), python);
     index.push({ kernel, module: file, twin: `${twin}.py`, config, constants, timed });

@@ -17,6 +17,12 @@ interface Bound {
 /** Steps that are taken to show something of one index: products of products can be looked at in very many ways. */
 const MOST_STEPS = 1_000;
 
+/** In every lane that an access leaves, these lanes of the same axis are below the limit: the author's mask says it. */
+export interface Limit {
+  readonly lanes: Argument;
+  readonly limit: Argument;
+}
+
 export class Covered {
   readonly #facts: LaunchFacts;
   readonly #integers: Integers;
@@ -32,16 +38,29 @@ export class Covered {
     facts.programs.forEach((axis) => this.#noteRunning(axis));
   }
 
-  /** Whether an index, where it is not negative, is below the size of its axis in all its lanes. */
-  isBelow(index: Argument, size: Argument): boolean {
+  /**
+   * Whether an index, where it is not negative, is below the size of its axis in all its lanes, or in those alone that the
+   * limits leave.
+   */
+  isBelow(index: Argument, size: Argument, limits: readonly Limit[] = []): boolean {
     this.#steps = 0;
-    const bound = this.#bound(size);
+    if (limits.some(({ lanes, limit }) => this.#isSame(lanes, index) && this.#facts.isAtMost(limit, size))) return true;
     const { base, count } = this.#lanes(index) ?? {};
-    if (count === undefined) return this.#isLess(index, bound);
+    if (count === undefined) return this.#isLess(index, this.#bound(size));
+    const left = limits.filter(({ lanes }) => this.#isSame(this.#count(lanes), count));
+    return [count, ...left.map(({ limit }) => limit)].some((each) => this.#isBlockBelow(base, each, size));
+  }
+
+  /** The same of `base + lanes`, whose lanes are from 0 to before `count`. */
+  #isBlockBelow(base: Argument | undefined, count: Argument, size: Argument): boolean {
     if (base === undefined)
       return this.#facts.isAtMost(count, size) || (this.#divides(count, size) && this.#isPositive(size));
     if (this.#isFullBlock(base, count, size)) return true;
-    return this.#divides(count, base) && this.#divides(count, size) && this.#isLess(base, bound);
+    return this.#divides(count, base) && this.#divides(count, size) && this.#isLess(base, this.#bound(size));
+  }
+
+  #isSame(x: Argument | undefined, y: Argument): boolean {
+    return x !== undefined && this.#integers.text(x) === this.#integers.text(y);
   }
 
   /** `base + tl.arange(0, count)`; the base is a scalar, or nothing. */
@@ -63,15 +82,26 @@ export class Covered {
     return made?.kind === "op" ? made.op.facts.countsTo?.(made.operands) : undefined;
   }
 
-  /** `i * count` where i is below `size // count`: the whole block lies in the axis, whatever the size. */
+  /** `i * count` where i is below as many blocks as the axis certainly holds: the whole block lies in it. */
   #isFullBlock(base: Argument, count: Argument, size: Argument): boolean {
-    const [whole, block] = [this.#integers.text(size), this.#integers.text(count)];
-    const bound = { factors: [textOf("quotient", whole, block)] };
     const made = this.#integers.arithmetic(base);
     if (made?.means !== "product") return false;
     const [x, y] = made.operands as readonly [Argument, Argument];
-    const isCount = (each: Argument) => this.#integers.text(each) === block;
-    return (isCount(y) && this.#isLess(x, bound)) || (isCount(x) && this.#isLess(y, bound));
+    const isOf = (i: Argument, block: Argument) =>
+      this.#isSame(block, count) && this.#wholeBlocks(count, size).some((bound) => this.#isLess(i, bound));
+    return isOf(x, y) || isOf(y, x);
+  }
+
+  /** Numbers of blocks that an axis holds: `size // count`, and n where the size is required to be `n * count` or more. */
+  #wholeBlocks(count: Argument, size: Argument): readonly Bound[] {
+    const block = this.#integers.text(count);
+    const required = this.#facts.noMoreThan(size).flatMap((product) => {
+      const factors = [...this.#integers.factors(product)];
+      const at = factors.indexOf(block);
+      if (at >= 0) factors.splice(at, 1);
+      return at >= 0 && factors.length > 0 ? [{ factors }] : [];
+    });
+    return [{ factors: [textOf("quotient", this.#integers.text(size), block)] }, ...required];
   }
 
   /** Whether a number, where it is not negative, is certainly below the bound. */

@@ -49,6 +49,8 @@ export class Integers {
   readonly #sums = new Map<Argument, Sum>();
   readonly #constants = new Map<Argument, readonly number[] | undefined>();
   readonly #counts = new Map<Argument, boolean>();
+  /** What the launch requires to be 0 or more. */
+  readonly #required = new Set<Argument>();
 
   constructor(readonly ir: KernelIR) {
     this.#made = definitions(...bodiesOf(ir), ...hostBlocksOf(ir).map(({ block }) => block));
@@ -58,6 +60,19 @@ export class Integers {
         return yielded === undefined ? [] : [[param.value, yielded] as const];
       }),
     );
+    const noted = new Set<Argument>();
+    for (const condition of ir.requires.block.yields) this.#require(condition, noted);
+  }
+
+  #require(condition: Argument, noted: Set<Argument>): void {
+    if (noted.has(condition)) return;
+    noted.add(condition);
+    const { means, operands = [] } = this.arithmetic(condition) ?? {};
+    if (means === "both") for (const each of operands) this.#require(each, noted);
+    const isRising = means === "at most" || means === "below";
+    const [more, less] = isRising ? operands.toReversed() : operands;
+    const isOrder = isRising || means === "at least" || means === "above";
+    if (isOrder && isLiteral(less) && Number(less.value) >= 0) this.#required.add(this.#origin(more!));
   }
 
   /** What makes a value, with casts, claims and what the host computes seen through; undefined for what is given. */
@@ -165,7 +180,7 @@ export class Integers {
     return given !== undefined && isValue(given) && holds(argument.type, given.type) ? this.#origin(given) : argument;
   }
 
-  /** Whether it is computed of sizes, so that it is not negative on the host either. */
+  /** Whether it is computed of sizes and of what is required not to be negative: it is not on the host either. */
   #isCount(argument: Argument): boolean {
     return remembered(this.#counts, argument, () => this.#isCountOf(argument));
   }
@@ -174,6 +189,7 @@ export class Integers {
     const constants = this.constants(argument);
     if (constants) return constants.every((each) => each >= 0);
     const origin = this.#origin(argument);
+    if (this.#required.has(origin)) return true;
     const param = this.ir.params.find(({ value }) => value === origin);
     if (param) return isSizeParam(param);
     const { means, operands = [] } = this.arithmetic(argument) ?? {};

@@ -57,6 +57,12 @@ export class LaunchFacts {
     );
   }
 
+  /** A number, and what the launch requires to be no more than it. */
+  noMoreThan(x: Argument): readonly Argument[] {
+    const text = this.integers.text(x);
+    return [x, ...this.#orders.flatMap(({ less, more }) => (this.integers.text(more) === text ? [less] : []))];
+  }
+
   /** The numbers that the launch requires `x` to be a multiple of. */
   divisors(x: Argument): readonly Argument[] {
     return this.#multiples.get(this.integers.text(x)) ?? [];

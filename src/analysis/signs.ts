@@ -18,7 +18,7 @@ import {
 } from "../ir/nodes.js";
 import type { LaunchFacts } from "./launch-facts.js";
 import { typedArguments } from "../ir/typed.js";
-import { argumentsOf, bodiesOf, computedBy, definitions, handedOver, walkAll } from "../ir/walk.js";
+import { argumentsOf, bodiesOf, computedBy, definitions, handedOver, hostBlocksOf, walkAll } from "../ir/walk.js";
 
 /** Ignores overflow, which the wrapper's limit on extents excludes. */
 export function nonNegativeValues(ir: KernelIR, facts: LaunchFacts): (argument: Argument) => boolean {
@@ -43,8 +43,7 @@ class Signs {
     readonly ir: KernelIR,
     readonly facts: LaunchFacts,
   ) {
-    const host = ir.params.flatMap((param) => computedBy(param)?.block ?? []);
-    const ofHost = definitions(...host);
+    const ofHost = definitions(...hostBlocksOf(ir).map(({ block }) => block));
     this.#ofHost = new Set(ofHost.keys());
     this.#made = new Map([...definitions(...bodiesOf(ir)), ...ofHost]);
     this.#params = new Map(ir.params.map((param) => [param.value, param]));

@@ -4,7 +4,7 @@
  */
 import type { Argument, KernelIR } from "../ir/nodes.js";
 import { masksAxis } from "../values/view-addresses.js";
-import { Covered } from "./covered.js";
+import { Covered, type Limit } from "./covered.js";
 import { LaunchFacts } from "./launch-facts.js";
 import { nonNegativeValues } from "./signs.js";
 
@@ -24,6 +24,8 @@ export interface ViewAxis {
   readonly dim: Argument;
   readonly axis: number;
   readonly claimed: readonly boolean[];
+  /** Of the access; nothing where the view alone is asked about. */
+  readonly limits?: readonly Limit[];
 }
 
 /** The comparisons that a view of this kernel needs on an axis. */
@@ -31,8 +33,8 @@ export function viewBounds(ir: KernelIR): (place: ViewAxis) => Bounds {
   const facts = new LaunchFacts(ir);
   const isNonNegative = nonNegativeValues(ir, facts);
   const covered = new Covered(facts, isNonNegative);
-  return ({ index, dim, axis, claimed }) => {
+  return ({ index, dim, axis, claimed, limits }) => {
     if (!masksAxis(claimed, axis)) return NONE;
-    return { lower: !isNonNegative(index), upper: !covered.isBelow(index, dim) };
+    return { lower: !isNonNegative(index), upper: !covered.isBelow(index, dim, limits) };
   };
 }

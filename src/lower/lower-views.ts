@@ -28,6 +28,7 @@ import { bodiesOf, definitions, resultsOf } from "../ir/walk.js";
 import { dtypes } from "../types/dtype.js";
 import { lt } from "../ops/compare.js";
 import { opOf } from "../ops/define.js";
+import { conjunctsOf, limitsOf } from "./authored-masks.js";
 import { CarriedPointers } from "./carried-pointers.js";
 import {
   ADD,
@@ -316,9 +317,9 @@ class Lowering {
   }
 
   #mask(view: View, explicit: Argument | undefined): Handle | undefined {
-    const given = explicit === undefined ? [] : this.#conjuncts(explicit);
+    const given = explicit === undefined ? [] : conjunctsOf(explicit, this.#definitions);
     const compared = view.indices
-      .flatMap((index, axis) => this.#compared(view, index, axis))
+      .flatMap((index, axis) => this.#compared(view, index, axis, given))
       .filter(({ mask }) => !given.includes(valueOf(mask)));
     const all = [...compared.map(({ mask }) => mask), ...(explicit ? [author(explicit)] : [])];
     if (all.length <= 1) return all[0] as Handle | undefined;
@@ -329,18 +330,12 @@ class Lowering {
     return this.#values.once(key, from, () => AND(...all) as Handle);
   }
 
-  /** The masks that a mask of the author's consists of. */
-  #conjuncts(mask: Argument): readonly Argument[] {
-    const made = isValue(mask) ? this.#definitions.get(mask) : undefined;
-    if (made?.kind !== "op" || made.op.facts.integer !== "both") return [mask];
-    return [mask, ...made.operands.flatMap((each) => (each ? this.#conjuncts(each) : []))];
-  }
-
   /** The comparisons that keep an index inside its axis; none where it certainly is. */
-  #compared(view: View, index: Argument, axis: number): readonly Compared[] {
+  #compared(view: View, index: Argument, axis: number, given: readonly Argument[]): readonly Compared[] {
     const dim = view.tensor.dims[axis]!;
-    const { lower, upper } = this.#bounds({ index, dim, axis, claimed: view.claimed });
     const where = whereOf(view, axis);
+    const limits = limitsOf(given, where, this.#definitions);
+    const { lower, upper } = this.#bounds({ index, dim, axis, claimed: view.claimed, limits });
     const once = (key: string, make: () => Handle): Compared => ({
       key,
       mask: this.#values.once(key, [index, dim], make),

@@ -11,6 +11,7 @@ import { groupedGemm } from "../../../examples/grouped-gemm.js";
 import { layerNorm } from "../../../examples/layer-norm.js";
 import { softmax } from "../../../examples/softmax.js";
 import { vectorAdd } from "../../../examples/vector-add.js";
+import { groupQuant } from "../../kernels/ports/group-quant.js";
 import type { Arguments, Shape } from "../compile/arguments.js";
 
 /** What Triton knows of the sizes: multiples of 16, or nothing but a last stride of 1. */
@@ -31,6 +32,8 @@ export interface Pair {
   readonly example: unknown;
   /** The example's file, without `.ts`, and the twin's file beside this one, without `.py`. */
   readonly file: string;
+  /** Whether the file is a port, of which instructions are counted and no times are measured. */
+  readonly isPort?: true;
   readonly twin: string;
   /** Which dtype of the kernel's variable; float16 unless it says. */
   readonly dtype?: string;
@@ -62,12 +65,44 @@ const ofBlockScaled = {
   twin: "gemm_block_scaled",
   config: 1,
 };
+
+const ofGroups = {
+  kernel: "group_quant",
+  example: groupQuant,
+  file: "group-quant",
+  isPort: true,
+  twin: "group_quant",
+} as const;
+
+const ROWS_APART =
+  "row and group are added to the pointer one after the other, the group as part of each lane's column";
+
 const BOUNDS_OF_SUMS = "the store compares rows and columns with 0 and rows with TOTAL, which the group's end implies";
 
 /** Not found yet. */
 const ONLY_ONE = "unknown; the other Triton compiles the same source to no more than the twin";
 
 export const pairs: readonly Pair[] = [
+  {
+    ...ofGroups,
+    constants: { GROUP: 128, BLOCK: 128 },
+    excess: {
+      "3.9 aligned": { instructions: [106, 103], cause: ROWS_APART },
+      "3.9 odd": { instructions: [115, 112], cause: ROWS_APART },
+      "3.6 aligned": { instructions: [106, 103], cause: ROWS_APART },
+      "3.6 odd": { instructions: [115, 112], cause: ROWS_APART },
+    },
+  },
+  {
+    ...ofGroups,
+    constants: { GROUP: 96, BLOCK: 128 },
+    excess: {
+      "3.9 aligned": { instructions: [110, 106], cause: ROWS_APART },
+      "3.9 odd": { instructions: [116, 105], cause: ROWS_APART },
+      "3.6 aligned": { instructions: [110, 106], cause: ROWS_APART },
+      "3.6 odd": { instructions: [116, 105], cause: ROWS_APART },
+    },
+  },
   { kernel: "vector_add", example: vectorAdd, file: "vector-add", twin: "vector_add" },
   { kernel: "softmax", example: softmax, file: "softmax", twin: "softmax", config: 2, constants: { BLOCK_N: 4096 } },
   { kernel: "dropout", example: dropout, file: "dropout", twin: "dropout" },

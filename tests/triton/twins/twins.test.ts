@@ -10,7 +10,10 @@ import { nameOf, pairs } from "./pairs.js";
 
 const tested = drawn("pairs of emitted and hand-written kernels", pairs, {
   key: nameOf,
-  sources: ({ file, twin }) => [`examples/${file}.ts`, `tests/triton/twins/${twin}.py`],
+  sources: ({ file, isPort, twin }) => [
+    `${isPort ? "tests/kernels/ports" : "examples"}/${file}.ts`,
+    `tests/triton/twins/${twin}.py`,
+  ],
   most: 1,
   days: 3,
 });

@@ -27,7 +27,10 @@ interface Setting {
 }
 
 /** A kernel that adds up what it loads of `x`, of size K, at the indices that the body names. */
-function summing(body: (args: Args, at: (index: any) => void) => void, { configs, scalars, ...given }: Setting) {
+function summing(
+  body: (args: Args, at: (index: any, mask?: any) => void) => void,
+  { configs, scalars, ...given }: Setting,
+) {
   const params = { x: tensor(tl.float32, ["K"]), y: tensor.out(tl.float32, [1], { zeroed: true }), BLOCK: constexpr() };
   const spec = {
     grid: () => [1],
@@ -39,8 +42,9 @@ function summing(body: (args: Args, at: (index: any) => void) => void, { configs
     "summing",
     spec as never,
     ((args: Args) =>
-      body(args, (index) => {
-        const loaded: any = tl.load(args.x.at(index));
+      body(args, (index, mask) => {
+        const loaded: any =
+          mask === undefined ? tl.load(args.x.at(index)) : tl.load(args.x.at(index), { mask, other: 0 });
         const total = isScalar(index) ? loaded : tl.sum(loaded, 0);
         tl.atomicAdd(args.y.at(0), total);
       })) as never,
@@ -75,19 +79,31 @@ function verdict({ made, scalars }: ReturnType<typeof summing>) {
   };
   const text = compiled.python.slice(compiled.python.indexOf("@triton.jit"), compiled.python.indexOf("def summing("));
   return {
-    compares: /mask=/.test(text),
+    compares: /< K\b/.test(text),
     launches: SIZES.filter((K) => !refuse(K)).length,
     wrong: wrongSizes(ir, lowered, refuse, scalars),
     wrongWithout: wrongSizes(ir, withoutUpperBounds(lowered), refuse, scalars),
   };
 }
 
+type Body = Parameters<typeof summing>[0];
 const lanes = (base: any, { BLOCK }: Args) => base.add(tl.arange(0, BLOCK));
 const blocks = (start: any, step?: any) => (args: Args, at: (index: any) => void) => {
   for (const k of tl.range(start, args.K, step ?? args.BLOCK) as Iterable<any>) at(lanes(k, args));
 };
+/** Groups of 3 lanes, in blocks of 4. */
+const grouped =
+  (group: (args: Args) => any, limit: (args: Args) => any = ({ GROUP }) => GROUP): Body =>
+  (args, at) => {
+    const lanes: any = tl.arange(0, args.BLOCK);
+    const mask = lanes.lt(limit(args));
+    at(group(args).mul(args.GROUP).add(lanes), mask);
+  };
+const groups = {
+  config: { BLOCK: 4, GROUP: 3 },
+  params: { GROUP: constexpr() },
+};
 const isMultiple = { requires: ({ K, BLOCK }: Args) => [K.mod(BLOCK).eq(0)] };
-type Body = Parameters<typeof summing>[0];
 
 describe("no comparison", () => {
   test.each<[string, Body, Setting?]>([
@@ -137,6 +153,36 @@ describe("no comparison", () => {
         for (const k of tl.range(0, args.n) as Iterable<any>) at(k);
       },
       { params: { n: scalar(tl.int32) }, requires: ({ n, K }) => [n.le(K)], scalars: { n: 3 } },
+    ],
+    [
+      "the lanes of a group that the author's mask leaves",
+      grouped(() => tl.programId(0)),
+      { ...groups, requires: ({ K, GROUP }) => [K.mod(GROUP).eq(0)], grid: ({ K, GROUP }) => [tl.cdiv(K, GROUP)] },
+    ],
+    [
+      "groups of a row, of two axes",
+      grouped(({ K, GROUP }) => tl.programId(0).mod(K.floorDiv(GROUP))),
+      { ...groups, grid: ({ K, GROUP }) => [K.floorDiv(GROUP).mul(2)] },
+    ],
+    [
+      "as many groups as are required to fit",
+      grouped(() => tl.programId(0)),
+      {
+        ...groups,
+        params: { ...groups.params, n: scalar(tl.int32) },
+        requires: ({ K, n, GROUP }) => [n.mul(GROUP).le(K)],
+        grid: ({ n }) => [n],
+        scalars: { n: 2 },
+      },
+    ],
+    [
+      "an author's limit that is required to be at most the size",
+      (args, at) => {
+        const lanes: any = tl.programId(0).mul(args.BLOCK).add(tl.arange(0, args.BLOCK));
+        const mask = lanes.lt(args.n);
+        at(lanes, mask);
+      },
+      { params: { n: scalar(tl.int32) }, requires: ({ n, K }) => [n.le(K)], grid: () => [3], scalars: { n: 6 } },
     ],
     ["a program for each", (_, at) => at(tl.programId(0)), { grid: ({ K }) => [K] }],
     [
@@ -233,6 +279,66 @@ describe("a comparison", () => {
       "the program of another axis",
       (args, at) => at(lanes(tl.programId(1).mul(args.BLOCK), args)),
       { ...isMultiple, grid: ({ K, BLOCK }) => [tl.cdiv(K, BLOCK), 2] },
+    ],
+    [
+      "groups that need not divide the size",
+      grouped(() => tl.programId(0)),
+      { ...groups, grid: ({ K, GROUP }) => [tl.cdiv(K, GROUP)] },
+    ],
+    [
+      "more programs than groups",
+      grouped(() => tl.programId(0)),
+      {
+        ...groups,
+        requires: ({ K, GROUP }) => [K.mod(GROUP).eq(0)],
+        grid: ({ K, GROUP }) => [tl.cdiv(K, GROUP).add(1)],
+      },
+    ],
+    [
+      "groups whose lanes the author's mask does not end",
+      grouped(
+        () => tl.programId(0),
+        ({ GROUP }) => GROUP.add(1),
+      ),
+      { ...groups, requires: ({ K, GROUP }) => [K.mod(GROUP).eq(0)], grid: ({ K, GROUP }) => [tl.cdiv(K, GROUP)] },
+    ],
+    [
+      "groups whose other lanes the author's mask ends",
+      (args, at) => {
+        const lanes: any = tl.arange(0, args.BLOCK);
+        const mask = tl.arange(1, args.BLOCK.add(1)).lt(args.GROUP);
+        at(tl.programId(0).mul(args.GROUP).add(lanes.mul(2)), mask);
+      },
+      { ...groups, requires: ({ K, GROUP }) => [K.mod(GROUP).eq(0)], grid: ({ K, GROUP }) => [tl.cdiv(K, GROUP)] },
+    ],
+    [
+      "groups whose lanes the author's mask ends or not",
+      (args, at) => {
+        const lanes: any = tl.arange(0, args.BLOCK);
+        const mask = lanes.lt(args.GROUP).or(args.K.gt(5));
+        at(tl.programId(0).mul(args.GROUP).add(lanes), mask);
+      },
+      { ...groups, requires: ({ K, GROUP }) => [K.mod(GROUP).eq(0)], grid: ({ K, GROUP }) => [tl.cdiv(K, GROUP)] },
+    ],
+    [
+      "as many groups as are required at least",
+      grouped(() => tl.programId(0)),
+      {
+        ...groups,
+        params: { ...groups.params, n: scalar(tl.int32) },
+        requires: ({ K, n, GROUP }) => [n.mul(GROUP).ge(K)],
+        grid: ({ n }) => [n],
+        scalars: { n: 9 },
+      },
+    ],
+    [
+      "an author's limit that may be above the size",
+      (args, at) => {
+        const lanes: any = tl.programId(0).mul(args.BLOCK).add(tl.arange(0, args.BLOCK));
+        const mask = lanes.lt(args.n);
+        at(lanes, mask);
+      },
+      { params: { n: scalar(tl.int32) }, requires: ({ n, K }) => [n.ge(K)], grid: () => [3], scalars: { n: 9 } },
     ],
     ["a program for each, and one more", (_, at) => at(tl.programId(0)), { grid: ({ K }) => [K.add(1)] }],
     [

@@ -1,6 +1,7 @@
 /** Makes the author's function from an op's record. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { captureLocation } from "../diagnostics/callsite.js";
+import { deepProgram } from "../diagnostics/catalogue/control-codes.js";
 import { hostOnly } from "../diagnostics/catalogue/host-codes.js";
 import { argumentList, meantOption, unknownOption } from "../diagnostics/catalogue/operand-codes.js";
 import { brokenRule, stateAsValue } from "../diagnostics/catalogue/rule-codes.js";
@@ -281,5 +282,10 @@ function inferTypes(
 ): readonly Type[] {
   const answer = op.infer(typedArguments({ op, operands, options }));
   if (typeof answer === "string") fail(brokenRule(answer), at);
-  return "kind" in answer ? (answer.kind === "none" ? [] : [answer]) : answer;
+  const types = "kind" in answer ? (answer.kind === "none" ? [] : [answer]) : answer;
+  // The text of a constexpr names it, with the texts of its operands: of those used twice each, it doubles.
+  if (types.some((type) => type.kind === "constexpr" && type.text.length > MOST_TEXT)) fail(deepProgram.constant(), at);
+  return types;
 }
+
+const MOST_TEXT = 10_000;

@@ -167,6 +167,8 @@ export const deepProgram = defineCode("deep-program", {
     `more than ${most} helper functions call one another, too many for Triton's compiler; write some of them as ordinary functions`,
   host: (most: number) =>
     `this expression of the host has more than ${most} ops once every value that it uses twice is written twice, as Python gets it; give a part of it a name, as a constexpr.launch(…) of its own`,
+  constant: () =>
+    "this constexpr is computed in too many steps that use a value twice; give a part of it a name, as a constexpr.heuristic(…) of its own, or compute it as a number of the program",
 });
 
 export const unusedValue = defineCode("unused-value", {

@@ -74,6 +74,22 @@ describe("bodies", () => {
     expect(calls(33)).toMatch(/deep-program: more than 32 helper functions call one another/);
   });
 
+  test("constexprs that use a value twice, many times over", () => {
+    const body = (step: (each: any, turn: number) => any) => () =>
+      compile(
+        kernel(
+          "twice",
+          { params: { y: tensor.inout(tl.float32, ["N"]), F: constexpr() }, grid: () => [1], config: { F: 2 } },
+          ({ y, F }: any) => {
+            const truth = Array.from({ length: 60 }, (_, turn) => turn).reduce<any>(step, F.gt(1));
+            tl.when(truth, () => tl.store(y.at(0), 1));
+          },
+        ),
+      );
+    expect(body((each, turn) => each.and(each.or(turn > 3)))).toThrow(/deep-program: this constexpr is computed/);
+    expect(body((each) => tl.choose(each, each, each.not()))).toThrow(/deep-program: this constexpr is computed/);
+  });
+
   test("expressions of the host that use a value twice, many times over", () => {
     const twice = (count: number, n: any): any =>
       Array.from({ length: count }).reduce<any>((each, _, turn) => tl.cdiv(each, turn + 2).add(each), n);

@@ -78,6 +78,8 @@ class Signs {
     for (let settled = false; !settled;) {
       settled = true;
       this.#known = new Map();
+      // In their order: JavaScript's stack would end in what is computed of thousands of values, one after the other.
+      for (const value of this.#made.keys()) this.isNonNegative(value);
       for (const variable of this.#held) {
         if (this.#writes.get(variable)!.every((value) => this.isNonNegative(value))) continue;
         this.#held.delete(variable);

@@ -51,7 +51,7 @@ import { stateOf } from "./loop-state.js";
 import { withNestedQuotients } from "./nested-quotients.js";
 import { applyOp } from "./operations.js";
 import { type Access, reach, type ViewMasks } from "./reaching.js";
-import { at, broadcastShape, NONE, scalar, type Symbolic, type TermTile, tile } from "./symbolic.js";
+import { at, broadcastShape, NONE, scalar, type Symbolic, type TermTile, tileOf } from "./symbolic.js";
 
 /** A condition that the author claims to hold. */
 export interface Claim {
@@ -264,7 +264,7 @@ class Follower {
   #merged(condition: Term, x: Symbolic | undefined, y: Symbolic | undefined, of: Value | Variable): Symbolic {
     if (!x || !y || x === y) return x ?? y ?? NONE;
     const merge = (a: TermTile, b: TermTile): TermTile =>
-      tile(broadcastShape(a.shape, b.shape), (lane) => choice(condition, at(a, lane), at(b, lane)));
+      tileOf(broadcastShape(a.shape, b.shape), [a, b], (lane) => choice(condition, at(a, lane), at(b, lane)));
     if (x.kind === "terms" && y.kind === "terms") return merge(x, y);
     if (x.kind === "pointer" && y.kind === "pointer" && x.base === y.base)
       return { ...x, offsets: merge(x.offsets, y.offsets) };

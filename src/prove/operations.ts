@@ -18,6 +18,7 @@ import {
   type SymbolicView,
   type TermTile,
   tile,
+  tileOf,
 } from "./symbolic.js";
 
 /** Operands that are numbers, lane by lane. */
@@ -109,7 +110,11 @@ function termsOf(environment: Environment, statement: OpStatement): readonly (Sy
     if (!isTotal(rule, shape)) return undefined;
     return asResult(
       type,
-      tile(shape, (lane) => rule(lane)!),
+      tileOf(
+        shape,
+        operands.map((operand) => operand.tile),
+        (lane) => rule(lane)!,
+      ),
       operands,
     );
   });
@@ -129,7 +134,9 @@ function movedLanes(environment: Environment, statement: OpStatement): Symbolic 
   const to = environment.shape(result.type);
   const rule = (lane: readonly Term[]) => statement.op.proof.lane!(lane, { args: typedArguments(statement), from, to });
   if (!isTotal(rule, to)) return undefined;
-  const terms = tile(to, (lane) => operand.tile.at(rule(lane)!.map((each, axis) => inside(each, from[axis]!))));
+  const terms = tileOf(to, [operand.tile], (lane) =>
+    operand.tile.at(rule(lane)!.map((each, axis) => inside(each, from[axis]!))),
+  );
   return asResult(result.type, terms, [operand]);
 }
 

@@ -17,7 +17,7 @@ import type { Contexts } from "./contexts.js";
 import { type Diagram, Diagrams, mentions, pathsOf, unionOf } from "./diagrams.js";
 import type { BranchStep, CallStep, LoopStep, OpStep, Step } from "./flow.js";
 import { generic, held, type Held, isNothing, kindsOf } from "./held.js";
-import { heldAt, type HeldTile, heldTile } from "./held-tile.js";
+import { deeper, heldAt, type HeldTile, heldTile, MOST_ASKED } from "./held-tile.js";
 import { assume, proves } from "./interpret.js";
 import type { Model } from "./model.js";
 import { PaddingAccesses } from "./padding-accesses.js";
@@ -113,7 +113,7 @@ export class PaddingLanes {
 
   constant(shape: readonly Term[], of: Held): HeldTile {
     const end = this.diagrams.end(of);
-    return { shape, at: () => end };
+    return { shape, depth: 0, at: () => end };
   }
 
   /** The programs, turns and lanes that conditions speak of. */
@@ -180,8 +180,18 @@ export class PaddingLanes {
                 : this.#unknown(step);
     results.forEach((result, i) => {
       const tile = (i === 0 ? made : undefined) ?? this.#unknown(step, result);
-      if (tile) this.#values.set(result, tile);
+      const given = argumentsOf(statement).flatMap((argument) => valuesIn(argument));
+      if (tile) this.#values.set(result, this.#flat(result, tile, ...given.map((value) => this.#values.get(value))));
     });
+  }
+
+  /** The tile that these make, computed at once if it is a deep one. */
+  #flat(as: Value | Variable, tile: HeldTile, ...of: readonly (HeldTile | undefined)[]): HeldTile {
+    const made = deeper(tile, ...of);
+    if (made.depth < MOST_ASKED) return made;
+    const { shape } = made;
+    const lanes = this.model.environment.lanes(`any of ${this.model.environment.nameOf(as)}`, shape);
+    return this.#stateTile({ shape, lanes }, made.at(lanes));
   }
 
   /** The operands that are values, by name. */
@@ -293,12 +303,13 @@ export class PaddingLanes {
     };
     this.#state = new Map();
     for (const variable of before.keys()) {
-      const tile = merge(a.state.get(variable), b.state.get(variable));
-      if (tile) this.#state.set(variable, tile);
+      const [x, y] = [a, b].map(({ state }) => state.get(variable));
+      const tile = merge(x, y);
+      if (tile) this.#state.set(variable, this.#flat(variable, tile, x, y));
     }
     statement.results.forEach((result, i) => {
       const tile = merge(a.values[i], b.values[i]);
-      if (tile) this.#values.set(result, tile);
+      if (tile) this.#values.set(result, this.#flat(result, tile, a.values[i], b.values[i]));
     });
   }
 

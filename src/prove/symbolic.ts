@@ -1,13 +1,18 @@
 /** Values of a kernel as proofs see them: for each lane a term. */
 import type { PointerParam, TensorParam } from "../ir/nodes.js";
-import { number, type Term } from "../terms/term.js";
+import { number, substitute, symbol, type Term } from "../terms/term.js";
 
 /** A tile, or a scalar, of integers or truth values. */
 export interface TermTile {
   readonly kind: "terms";
   readonly shape: readonly Term[];
+  /** How many tiles may be asked one after the other for a lane. */
+  readonly depth: number;
   at(lane: readonly Term[]): Term;
 }
+
+/** A deeper tile is computed at once, for any lane: JavaScript's stack is as deep as the tiles that ask one another. */
+const MOST_ASKED = 200;
 
 /** Offsets from the first element of an argument. */
 export interface PointerTile {
@@ -55,6 +60,7 @@ export function tile(shape: readonly Term[], at: (lane: readonly Term[]) => Term
   return {
     kind: "terms",
     shape,
+    depth: 0,
     at(lane) {
       const key = lane.map(({ id }) => id).join();
       let term = known.get(key);
@@ -64,7 +70,16 @@ export function tile(shape: readonly Term[], at: (lane: readonly Term[]) => Term
   };
 }
 
-export const scalar = (term: Term): TermTile => ({ kind: "terms", shape: [], at: () => term });
+/** A tile that asks these for its lanes. */
+export function tileOf(shape: readonly Term[], of: readonly TermTile[], lane: TermTile["at"]): TermTile {
+  const depth = 1 + Math.max(0, ...of.map((each) => each.depth));
+  if (depth < MOST_ASKED) return { ...tile(shape, lane), depth };
+  const any = shape.map((_, axis) => symbol(`any lane ${axis}`));
+  const made = lane(any);
+  return tile(shape, (at) => substitute(made, new Map(any.map(({ name }, axis) => [name, at[axis]!]))));
+}
+
+export const scalar = (term: Term): TermTile => ({ kind: "terms", shape: [], depth: 0, at: () => term });
 
 export const isOne = (dim: Term): boolean => dim.kind === "number" && dim.value === 1n;
 

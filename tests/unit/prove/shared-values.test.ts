@@ -47,6 +47,16 @@ test("a mask that is a chain of conditions is not taken for one that keeps an ac
   expect(open(proof)).toContain("bounds");
 });
 
+test("values that a program computes one after the other, thousands of them, are followed", () => {
+  const proof = proofOf(({ x, N }, index) => {
+    let [at, value]: any[] = [index, tl.load(x.at(index))];
+    for (let turn = 0; turn < 2_000; turn++) value = value.mul(0.5);
+    for (let turn = 0; turn < 500; turn++) at = tl.minimum(at, N.add(turn));
+    tl.store(x.at(at), value);
+  });
+  expect(open(proof)).toContain("race");
+});
+
 test("state of loops that lie in one another is followed, and floats with it", () => {
   const nested = (depth: number, body: () => void): void => {
     if (depth === 0) return body();

@@ -168,7 +168,7 @@ export const deepProgram = defineCode("deep-program", {
   host: (most: number) =>
     `this expression of the host has more than ${most} ops once every value that it uses twice is written twice, as Python gets it; give a part of it a name, as a constexpr.launch(…) of its own`,
   constant: () =>
-    "this constexpr is computed in too many steps that use a value twice; give a part of it a name, as a constexpr.heuristic(…) of its own, or compute it as a number of the program",
+    "this constexpr is computed in too many steps that use a value twice; give a part of it a name, as a constexpr() that the spec computes in heuristics, or compute it as a number of the program",
 });
 
 export const unusedValue = defineCode("unused-value", {

@@ -15,7 +15,7 @@ import {
 } from "../ir/nodes.js";
 import { walk } from "../ir/walk.js";
 import { carriesPointers, isConstexpr, isInside, type Moving, movingLanes } from "./moving-index.js";
-import { ADD, author, id, isScalar, MUL, term, type View } from "./view-terms.js";
+import { ADD, author, id, isScalar, MUL, term, together, type View } from "./view-terms.js";
 import type { WrittenOnce } from "./written-once.js";
 
 /** A loop that is open, and the pointers that it carries. */
@@ -137,7 +137,7 @@ export class CarriedPointers {
         return [];
       });
       const offsets = others.length > 0 ? ADD(first, ...others) : first;
-      const initial = valueOf(ADD(new Handle(view.tensor.pointer), ...shared, offsets) as Handle);
+      const initial = valueOf(ADD(new Handle(view.tensor.pointer), ...together(shared), offsets) as Handle);
       const variable = this.recorder.variable(initial.type, at, `${view.tensor.name}_ptrs`);
       this.recorder.append({ kind: "let", variable, initial, at });
       return variable;
@@ -168,6 +168,12 @@ export class CarriedPointers {
   /** Whether the innermost loop multiplies matrices, so that each instruction for an address counts. */
   get multiplies(): boolean {
     return this.#loops.at(-1)?.carries ?? false;
+  }
+
+  /** Whether an index is the same in each turn of the innermost loop. */
+  stays(index: Argument): boolean {
+    const loop = this.#loops.at(-1);
+    return !loop || !isInside(index, loop.statement);
   }
 
   /** Whether some of these indices change in the innermost loop and others stay. */

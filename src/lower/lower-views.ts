@@ -35,6 +35,7 @@ import {
   AND,
   apartIn,
   author,
+  blockIn,
   GE,
   id,
   isScalar,
@@ -44,6 +45,7 @@ import {
   strideOf,
   SUB,
   term,
+  together,
   type View,
   whereOf,
 } from "./view-terms.js";
@@ -247,7 +249,7 @@ class Lowering {
   #access(statement: OpStatement): void {
     const view = this.#viewIn(statement)!;
     this.#recorder.pinned = statement.at;
-    const pointer = this.#carried.pointer(view) ?? this.#shared(statement.operands[0] as Value, view);
+    const pointer = this.#carried.pointer(view) ?? this.#shared(statement, view);
     const mask = this.#mask(view, statement.options.mask);
     if (mask && !("mask" in statement.op.options)) fail(unmaskedView(statement.op.name), statement.at);
     const options: Record<string, Argument> = { ...statement.options, ...(mask && { mask: valueOf(mask) }) };
@@ -264,19 +266,28 @@ class Lowering {
   }
 
   /** The pointers of a view, which all its accesses share. */
-  #shared(of: Value, view: View): Handle {
+  #shared({ operands, options }: OpStatement, view: View): Handle {
+    const of = operands[0] as Value;
     const key = `pointers of ${id(of)}`;
+    const make = () => this.#pointer(view, options.mask);
     // Outside its branch an optional tensor may be absent.
-    if (view.tensor.given) return this.#values.here(key, () => this.#pointer(view));
-    return this.#values.once(key, [...view.indices, of], () => this.#pointer(view));
+    if (view.tensor.given) return this.#values.here(key, make);
+    return this.#values.once(key, [...view.indices, of], make);
   }
 
   /** `x_ptr + row * stride_xm + (rm[:, None] * stride_xk + rn[None, :] * stride_xn)`: lanes are added up in 32 bits. */
-  #pointer(view: View): Handle {
+  #pointer(view: View, mask: Argument | undefined): Handle {
     const axes = [...view.indices.keys()];
     const lanes = axes.filter((axis) => !isScalar(view.indices[axis]!));
     const others = axes.filter((axis) => !lanes.includes(axis));
-    const start = this.#start(view, others);
+    const own = others.map((axis) => ({ axis, index: view.indices[axis]! }));
+    const block = lanes.length === 1 && others.length > 0 ? this.#blockOf(view, lanes[0]!, mask) : undefined;
+    if (block) {
+      const [axis] = lanes as [number];
+      const row = this.#start(view, [...own, { axis, index: block.base }]);
+      return this.#under(view, () => ADD(row, ...term(block.lanes, view, axis)));
+    }
+    const start = this.#start(view, own);
     const isGather = this.#carried.multiplies && lanes.length === 1;
     const apart = isGather ? apartIn(view, lanes[0]!, this.#definitions) : undefined;
     if (apart) {
@@ -292,6 +303,19 @@ class Lowering {
     return this.#under(view, () => ADD(start, offsets));
   }
 
+  /**
+   * `group * GROUP + lanes`, where no mask needs the index itself: its first lane lies on the pointer too. Offsets of 32
+   * bits hold both parts of an index that they hold, as neither is negative.
+   */
+  #blockOf(view: View, axis: number, mask: Argument | undefined): ReturnType<typeof blockIn> {
+    if (!this.#carried.stays(view.indices[axis]!)) return undefined;
+    const given = mask === undefined ? [] : conjunctsOf(mask, this.#definitions);
+    const isMasked = this.#boundsOf(view, axis, given);
+    const block = isMasked.lower || isMasked.upper ? undefined : blockIn(view, axis, this.#definitions);
+    const dim = view.tensor.dims[axis]!;
+    return block && !this.#bounds({ index: block.base, dim, axis, claimed: [] }).lower ? block : undefined;
+  }
+
   /** Pointers under the name that the author gave their view. */
   #under(view: View, make: () => unknown): Handle {
     const { pinned } = this.#recorder;
@@ -305,14 +329,15 @@ class Lowering {
     }
   }
 
-  /** `x_ptr + row * stride_xm`: what all lanes share lies on the pointer. */
-  #start(view: View, axes: readonly number[]): Handle {
+  /** `x_ptr + (row * stride_xm + head * stride_xh)`: what all lanes share lies on the pointer, as one offset. */
+  #start(view: View, parts: readonly { readonly axis: number; readonly index: Argument }[]): Handle {
     const pointer = new Handle(view.tensor.pointer);
-    const indices = axes.map((axis) => view.indices[axis]!);
+    const indices = parts.map(({ index }) => index);
     if (indices.every((index) => isLiteral(index) && index.value === 0)) return pointer;
-    const strides = axes.map((axis) => view.tensor.strides[axis]!);
+    const strides = parts.map(({ axis }) => view.tensor.strides[axis]!);
     const key = `${view.tensor.name}[${indices.map(id).join()}]/${strides.map(id).join()}`;
-    const make = () => ADD(pointer, ...axes.flatMap((axis) => term(view.indices[axis]!, view, axis))) as Handle;
+    const terms = () => parts.flatMap(({ axis, index }) => term(index, view, axis, true));
+    const make = () => ADD(pointer, ...together(terms())) as Handle;
     return this.#values.beforeLoops(key, indices, make, view.tensor.given !== undefined);
   }
 
@@ -330,12 +355,17 @@ class Lowering {
     return this.#values.once(key, from, () => AND(...all) as Handle);
   }
 
+  #boundsOf(view: View, axis: number, given: readonly Argument[]): Bounds {
+    const limits = limitsOf(given, whereOf(view, axis), this.#definitions);
+    const [index, dim] = [view.indices[axis]!, view.tensor.dims[axis]!];
+    return this.#bounds({ index, dim, axis, claimed: view.claimed, limits });
+  }
+
   /** The comparisons that keep an index inside its axis; none where it certainly is. */
   #compared(view: View, index: Argument, axis: number, given: readonly Argument[]): readonly Compared[] {
     const dim = view.tensor.dims[axis]!;
+    const { lower, upper } = this.#boundsOf(view, axis, given);
     const where = whereOf(view, axis);
-    const limits = limitsOf(given, where, this.#definitions);
-    const { lower, upper } = this.#bounds({ index, dim, axis, claimed: view.claimed, limits });
     const once = (key: string, make: () => Handle): Compared => ({
       key,
       mask: this.#values.once(key, [index, dim], make),

@@ -1,7 +1,7 @@
 /** What an index adds to the address of a view, written with the ops themselves. */
 import type { Location } from "../diagnostics/diagnostic.js";
 import { dtypes } from "../types/dtype.js";
-import { Handle } from "../ir/handle.js";
+import { Handle, valueOf } from "../ir/handle.js";
 import {
   type Argument,
   isList,
@@ -69,6 +69,22 @@ export function apartIn(
   return join && isValue(x) && isValue(y) && areAcross(x, y) ? { x, y, join } : undefined;
 }
 
+/** The parts of an index that is `base + tl.arange(0, n)`, of integers of 32 bits. */
+export function blockIn(
+  { tensor, indices }: View,
+  axis: number,
+  definitions: ReadonlyMap<Value, Statement>,
+): { readonly base: Value; readonly lanes: Value } | undefined {
+  const made = unclaimed(indices[axis]!, definitions);
+  if (tensor.offsets === "int64" || made?.kind !== "op" || made.op.facts.integer !== "sum") return undefined;
+  const [x, y] = made.operands;
+  if (!isValue(x) || !isValue(y)) return undefined;
+  const [base, lanes] = isScalar(x) ? [x, y] : [y, x];
+  const counted = definitions.get(lanes);
+  const isBlock = isScalar(base) && counted?.kind === "op" && counted.op.facts.countsTo !== undefined;
+  return isBlock && dtypeOf(new Handle(base)) === "int32" ? { base, lanes } : undefined;
+}
+
 /** What makes an index, below what only states facts about it. */
 function unclaimed(index: Argument, definitions: ReadonlyMap<Value, Statement>): Statement | undefined {
   const made = isValue(index) ? definitions.get(index) : undefined;
@@ -117,6 +133,19 @@ export function strideOf(stride: Argument, dtype?: unknown): unknown {
   const [first, ...others] = isList(stride) ? stride : [stride];
   const start = author(first!);
   return [dtype ? TO(start, dtype) : start, ...others.map(author)].reduce((product, each) => MUL(product, each));
+}
+
+/** Offsets of 32 bits as their sum, so that they are widened once. Those of 64 bits leave a row's pointer to others. */
+export function together(offsets: readonly unknown[]): readonly unknown[] {
+  const [first, ...others] = offsets;
+  const isOne = others.length > 0 && offsets.every((each) => dtypeOf(each) === "int32");
+  return isOne ? [ADD(first, ...others)] : offsets;
+}
+
+/** Of a number in memory or in a register; nothing of a literal or a constexpr. */
+function dtypeOf(offset: unknown): unknown {
+  const type = offset instanceof Handle ? valueOf(offset).type : undefined;
+  return type?.kind === "tile" ? type.dtype : undefined;
 }
 
 /** An index on the axis of the result that it spans: `rm[:, None]`. */

@@ -74,35 +74,14 @@ const ofGroups = {
   twin: "group_quant",
 } as const;
 
-const ROWS_APART =
-  "row and group are added to the pointer one after the other, the group as part of each lane's column";
-
 const BOUNDS_OF_SUMS = "the store compares rows and columns with 0 and rows with TOTAL, which the group's end implies";
 
 /** Not found yet. */
 const ONLY_ONE = "unknown; the other Triton compiles the same source to no more than the twin";
 
 export const pairs: readonly Pair[] = [
-  {
-    ...ofGroups,
-    constants: { GROUP: 128, BLOCK: 128 },
-    excess: {
-      "3.9 aligned": { instructions: [106, 103], cause: ROWS_APART },
-      "3.9 odd": { instructions: [115, 112], cause: ROWS_APART },
-      "3.6 aligned": { instructions: [106, 103], cause: ROWS_APART },
-      "3.6 odd": { instructions: [115, 112], cause: ROWS_APART },
-    },
-  },
-  {
-    ...ofGroups,
-    constants: { GROUP: 96, BLOCK: 128 },
-    excess: {
-      "3.9 aligned": { instructions: [110, 106], cause: ROWS_APART },
-      "3.9 odd": { instructions: [116, 105], cause: ROWS_APART },
-      "3.6 aligned": { instructions: [110, 106], cause: ROWS_APART },
-      "3.6 odd": { instructions: [116, 105], cause: ROWS_APART },
-    },
-  },
+  { ...ofGroups, constants: { GROUP: 128, BLOCK: 128 } },
+  { ...ofGroups, constants: { GROUP: 96, BLOCK: 128 } },
   { kernel: "vector_add", example: vectorAdd, file: "vector-add", twin: "vector_add" },
   { kernel: "softmax", example: softmax, file: "softmax", twin: "softmax", config: 2, constants: { BLOCK_N: 4096 } },
   { kernel: "dropout", example: dropout, file: "dropout", twin: "dropout" },

@@ -132,6 +132,25 @@ describe("addresses", () => {
     `);
   });
 
+  test("should add what all lanes share to the pointer as one offset, with a block's first lane if it is not negative", () => {
+    expect(bodyOf(addresses.blocks)).toMatchInlineSnapshot(`
+      "row = tl.program_id(1)
+      head = tl.program_id(2)
+      lanes = tl.arange(0, B)
+      first = tl.load(firsts_ptr + row * stride_firsts_m)
+      x_base = x_ptr + (row * stride_xm + head * stride_xh)
+      sum_ = tl.load(x_base + (first + lanes) * stride_xn)
+      for k in range(0, N, B):
+          sum_ += tl.load(x_base + (k + lanes) * stride_xn)
+      tl.store(
+          y_ptr
+          + (row * stride_ym + head * stride_yh + tl.program_id(0) * B * stride_yn)
+          + lanes * stride_yn,
+          sum_,
+      )"
+    `);
+  });
+
   test("should mask below where an index may be negative, and join the author's mask", () => {
     expect(bodyOf(addresses.signs)).toMatchInlineSnapshot(`
       "rm = tl.program_id(0) * BM + tl.arange(0, BM)

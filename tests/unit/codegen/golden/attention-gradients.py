@@ -522,8 +522,8 @@ def attention_key_gradients_kernel(
     dv_sum = tl.zeros([BLOCK, HEAD_DIM], dtype=tl.float32)
     if CAUSAL:
         offsets = tl.arange(0, STEP)
-        lse_ptrs = lse_ptr + head * S + first + offsets
-        delta_ptrs = delta_ptr + head * S + first + offsets
+        lse_ptrs = lse_ptr + (head * S + first) + offsets
+        delta_ptrs = delta_ptr + (head * S + first) + offsets
         for start in range(first, first + BLOCK, STEP):
             rm = start + offsets
             queries = tl.reshape(q_desc.load([head, start, 0]), [STEP, HEAD_DIM])
@@ -548,8 +548,8 @@ def attention_key_gradients_kernel(
     else:
         below = tl.full([], 0, dtype=tl.int32)
     rm = tl.arange(0, STEP)
-    lse_ptrs = lse_ptr + head * S + below + rm
-    delta_ptrs = delta_ptr + head * S + below + rm
+    lse_ptrs = lse_ptr + (head * S + below) + rm
+    delta_ptrs = delta_ptr + (head * S + below) + rm
     for start in range(below, S, STEP):
         queries = tl.reshape(q_desc.load([head, start, 0]), [STEP, HEAD_DIM])
         gradient = tl.reshape(d_out_desc.load([head, start, 0]), [STEP, HEAD_DIM])

@@ -119,8 +119,7 @@ def streamed_products_kernel(
             slot = tl.where(begin == 0, 1, 0)
             tl.store(
                 pieces_ptr
-                + program * stride_pieces_programs
-                + slot * stride_pieces_1
+                + (program * stride_pieces_programs + slot * stride_pieces_1)
                 + (rows[:, None] * stride_pieces_2 + cols[None, :] * stride_pieces_3),
                 acc,
             )
@@ -318,8 +317,7 @@ def sum_of_pieces_kernel(
             slot = tl.where(p == first, 1, 0)
             total += tl.load(
                 pieces_ptr
-                + p * stride_pieces_programs
-                + slot * stride_pieces_1
+                + (p * stride_pieces_programs + slot * stride_pieces_1)
                 + (rows[:, None] * stride_pieces_2 + cols[None, :] * stride_pieces_3),
                 mask=rows[:, None] < 128,
                 other=0.0,

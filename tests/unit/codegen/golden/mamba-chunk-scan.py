@@ -101,17 +101,18 @@ def mamba_chunk_scan_kernel(
     mask_chunk = rl[:, None] < CHUNK
     queries = tl.load(
         c_ptr
-        + batch * stride_c_batch
-        + chunk * stride_c_chunks
+        + (batch * stride_c_batch + chunk * stride_c_chunks)
         + (rl[:, None] * stride_c_chunk + rn[None, :] * stride_c_state),
         mask=mask_chunk,
         other=0.0,
     )
     decay_l = tl.load(
         decay_ptr
-        + batch * stride_decay_batch
-        + chunk * stride_decay_chunks
-        + head * stride_decay_heads
+        + (
+            batch * stride_decay_batch
+            + chunk * stride_decay_chunks
+            + head * stride_decay_heads
+        )
         + rl * stride_decay_chunk,
         mask=rl < CHUNK,
         other=0.0,
@@ -119,9 +120,11 @@ def mamba_chunk_scan_kernel(
     mask_head_dim = rd[None, :] < HEAD_DIM
     entering = tl.load(
         state_ptr
-        + batch * stride_state_batch
-        + chunk * stride_state_chunks
-        + head * stride_state_heads
+        + (
+            batch * stride_state_batch
+            + chunk * stride_state_chunks
+            + head * stride_state_heads
+        )
         + (rn[:, None] * stride_state_state + rd[None, :] * stride_state_head_dim),
         mask=mask_head_dim,
         other=0.0,
@@ -180,9 +183,7 @@ def mamba_chunk_scan_kernel(
     mask = mask_chunk & mask_head_dim
     own = tl.load(
         x_ptr
-        + batch * stride_x_batch
-        + chunk * stride_x_chunks
-        + head * stride_x_heads
+        + (batch * stride_x_batch + chunk * stride_x_chunks + head * stride_x_heads)
         + (rl[:, None] * stride_x_chunk + rd[None, :] * stride_x_head_dim),
         mask=mask,
         other=0.0,
@@ -190,9 +191,7 @@ def mamba_chunk_scan_kernel(
     out = acc + own * tl.load(skip_ptr + head * stride_skip_heads)
     tl.store(
         y_ptr
-        + batch * stride_y_batch
-        + chunk * stride_y_chunks
-        + head * stride_y_heads
+        + (batch * stride_y_batch + chunk * stride_y_chunks + head * stride_y_heads)
         + (rl[:, None] * stride_y_chunk + rd[None, :] * stride_y_head_dim),
         out.to(y_ptr.dtype.element_ty),
         mask=mask,

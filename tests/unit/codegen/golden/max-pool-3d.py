@@ -84,7 +84,7 @@ def max_pool3d_kernel(
     h0 = tl.maximum(first_h, 0)
     w0 = tl.maximum(first_w, 0)
     place = (d0 * H + h0) * W + w0
-    x_base = x_ptr + n * stride_xn + c * stride_xc
+    x_base = x_ptr + (n * stride_xn + c * stride_xc)
     for kd in tl.static_range(KERNEL):
         for kh in tl.static_range(KERNEL):
             for kw in tl.static_range(KERNEL):
@@ -103,16 +103,14 @@ def max_pool3d_kernel(
     mask = od < OD
     tl.store(
         y_ptr
-        + n * stride_yn
-        + c * stride_yc
+        + (n * stride_yn + c * stride_yc)
         + (od * stride_y_od + oh * stride_y_oh + ow * stride_y_ow),
         best.to(y_ptr.dtype.element_ty),
         mask=mask,
     )
     tl.store(
         indices_ptr
-        + n * stride_indices_n
-        + c * stride_indices_c
+        + (n * stride_indices_n + c * stride_indices_c)
         + (od * stride_indices_od + oh * stride_indices_oh + ow * stride_indices_ow),
         place.to(tl.int64),
         mask=mask,

@@ -74,8 +74,7 @@ def paged_attention_kernel(
     mask_g = rg[:, None] < G
     queries = tl.load(
         q_ptr
-        + seq * stride_qb
-        + head * stride_qh
+        + (seq * stride_qb + head * stride_qh)
         + (rg[:, None] * stride_qg + rd[None, :] * stride_q_head_dim),
         mask=mask_g,
         other=0.0,
@@ -89,14 +88,12 @@ def paged_attention_kernel(
     for page in range(tl.cdiv(seq_len, PAGE_SIZE)):
         block = tl.load(
             block_tables_ptr
-            + seq * stride_block_tables_b
-            + page * stride_block_tables_max_pages
+            + (seq * stride_block_tables_b + page * stride_block_tables_max_pages)
         )
         slots = tl.arange(0, PAGE_SIZE)
         keys = tl.load(
             k_cache_ptr
-            + block * stride_k_cache_pages
-            + head * stride_k_cache_h
+            + (block * stride_k_cache_pages + head * stride_k_cache_h)
             + slots[:, None] * stride_k_cache_page_size
             + rd[None, :] * stride_k_cache_head_dim
         )
@@ -110,8 +107,7 @@ def paged_attention_kernel(
         total = total * alpha + tl.sum(weights, axis=1)
         values = tl.load(
             v_cache_ptr
-            + block * stride_v_cache_pages
-            + head * stride_v_cache_h
+            + (block * stride_v_cache_pages + head * stride_v_cache_h)
             + slots[:, None] * stride_v_cache_page_size
             + rd[None, :] * stride_v_cache_head_dim
         )
@@ -119,8 +115,7 @@ def paged_attention_kernel(
         best = new_best
     tl.store(
         o_ptr
-        + seq * stride_ob
-        + head * stride_oh
+        + (seq * stride_ob + head * stride_oh)
         + (rg[:, None] * stride_og + rd[None, :] * stride_o_head_dim),
         (acc / total[:, None]).to(o_ptr.dtype.element_ty),
         mask=mask_g,

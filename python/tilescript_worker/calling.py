@@ -12,17 +12,14 @@ from torch._library.custom_ops import CustomOpDef
 from torch.overrides import TorchFunctionMode
 
 from .failures import WrongResult
-from .inputs import Guarded, dtype_of
+from .inputs import Guarded, value_of
 
 Arguments = dict[str, Any]
 
 
 def given(request: dict[str, Any]) -> Arguments:
     """What a request gives besides tensors: numbers, strings, truth values, and dtypes by their names."""
-    return {
-        name: dtype_of(value["dtype"]) if isinstance(value, dict) else value
-        for name, value in request["arguments"].items()
-    }
+    return {name: value_of(value) for name, value in request["arguments"].items()}
 
 
 def call(function: Callable[..., Any], arguments: Arguments) -> Any:

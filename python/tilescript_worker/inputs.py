@@ -17,6 +17,15 @@ from .failures import WrongResult
 GUARD = 1024
 
 
+def value_of(given: Any) -> Any:
+    """What a request gives besides tensors, of which JSON holds some as text: `toWire` of the protocol writes it."""
+    if not isinstance(given, dict):
+        return given
+    if "dtype" in given:
+        return dtype_of(given["dtype"])
+    return float(given["float"]) if "float" in given else int(given["int"])
+
+
 def dtype_of(name: str) -> torch.dtype:
     """The torch dtype of a Triton name."""
     aliases = {
@@ -204,7 +213,8 @@ def values_of(request: dict[str, Any], module: ModuleType) -> dict[str, torch.Te
     if described:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            drawn = module.draw_inputs(**described["arguments"], device="cpu")
+            arguments = {name: value_of(value) for name, value in described["arguments"].items()}
+            drawn = module.draw_inputs(**arguments, device="cpu")
         for name, value in zip(described["tensors"], drawn if isinstance(drawn, tuple) else [drawn], strict=True):
             # Tensors that this case omits are not inputs.
             if name not in values:

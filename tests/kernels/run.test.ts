@@ -4,7 +4,7 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { kernel, constexpr, NDArray, tensor, tl } from "tilescript";
+import { kernel, constexpr, NDArray, scalar, tensor, tl } from "tilescript";
 import { drawTests } from "../support/drawn.js";
 import { gemm } from "../../examples/gemm.js";
 import { requirePython } from "../support/python.js";
@@ -23,6 +23,29 @@ const adding = (by: number) =>
       tl.store(y.at(i), tl.load(x.at(i)).add(by));
     },
   );
+
+/** What Python got: numbers as they came. */
+const told = kernel(
+  "told",
+  {
+    params: {
+      y: tensor.out(tl.float32, [3]),
+      z: tensor.out(tl.int64, [1]),
+      x: tensor(tl.float32, [1]),
+      s: scalar(tl.float32),
+      n: scalar(tl.int64),
+      E: constexpr.float(),
+    },
+    grid: () => [1],
+  },
+  ({ x, y, z, s, n, E }) => {
+    const one = tl.load(x.at(0));
+    tl.store(y.at(0), one.mul(s));
+    tl.store(y.at(1), one.div(s));
+    tl.store(y.at(2), one.mul(E));
+    tl.store(z.at(0), n);
+  },
+);
 const python = await requirePython();
 
 describe("run", { timeout: 180_000 }, () => {
@@ -60,6 +83,17 @@ describe("run", { timeout: 180_000 }, () => {
     expect(outputs.p.toArray()).toEqual([7, 7, 7, 0]);
     const ran = await ramp.run({ N: 3, step: 0.5 }, { device, python, DTYPE: tl.float16 });
     expect([ran.outputs.y.dtype, ran.outputs.y.toArray()]).toEqual(["float16", [0, 0.5, 1]]);
+  });
+
+  test.each([
+    { s: -0, E: 1, n: 2 ** 60 },
+    { s: Infinity, E: -Infinity, n: 2 ** 62 + 2 ** 20 },
+    { s: NaN, E: NaN, n: -(2 ** 63) },
+    { s: -Infinity, E: Infinity, n: 2 ** 53 - 1 },
+  ])("should take numbers as they are: $s, $E, $n", async ({ s, E, n }) => {
+    const { outputs } = await told.run({ x: NDArray.of([1]), s, n }, { device, python, E });
+    expect(outputs.y.toArray()).toEqual([s, 1 / s, E]);
+    expect(outputs.z.data).toEqual(BigInt64Array.of(BigInt(n)));
   });
 
   test("should try again after a module could not be written, and listen for the end only once", async () => {

@@ -11,15 +11,16 @@ import type {
 import { type DeviceProperties, H200 } from "../../contract/device-properties.js";
 import { shapeOf } from "../cases/cases.js";
 import { gradientTolerance, roundingUnit, type Runs, toleranceFor } from "../../contract/tolerance.js";
-import type {
-  BenchRequest,
-  CallRequest,
-  CompileRequest,
-  Fill,
-  PrewarmRequest,
-  RunRequest,
-  VerifyRequest,
-  WireTensor,
+import {
+  type BenchRequest,
+  type CallRequest,
+  type CompileRequest,
+  type Fill,
+  type PrewarmRequest,
+  type RunRequest,
+  toWire,
+  type VerifyRequest,
+  type WireTensor,
 } from "../python/protocol.js";
 import { propertiesOf, type Target } from "../system/gpu-targets.js";
 
@@ -229,7 +230,7 @@ function drawnOf({ signature }: CompiledKernel, at: Case, sizes: Sizes): NonNull
   const { arguments: wanted, tensors } = signature.drawn!;
   const known = { ...sizes, ...at.scalars, ...at.constexprs };
   return {
-    arguments: Object.fromEntries(wanted.map(({ name, python }) => [python, known[name]!])),
+    arguments: Object.fromEntries(wanted.map(({ name, python }) => [python, toWire(known[name]!)])),
     tensors: tensors.map((name) => signature.tensors.find((tensor) => tensor.name === name)!.python),
   };
 }
@@ -238,7 +239,9 @@ function argumentsOf(kernel: CompiledKernel, at: Case): VerifyRequest["arguments
   const { scalars, constexprs, tensors, givenSizes = [] } = kernel.signature;
   const given = { ...at.sizes, ...at.scalars, ...at.constexprs };
   const named = [...givenSizes, ...scalars, ...constexprs.filter(({ from }) => from === "argument")];
-  const chosen = named.filter(({ name }) => name in given).map(({ name, python }) => [python, given[name]!] as const);
+  const chosen = named
+    .filter(({ name }) => name in given)
+    .map(({ name, python }) => [python, toWire(given[name]!)] as const);
   const dtypes = constexprs.flatMap(({ variable, python }) => {
     const dtype = variable === undefined ? undefined : at.dtypes[variable];
     return dtype === undefined ? [] : [[python, { dtype }] as const];

@@ -6,10 +6,13 @@ import type { Layout, SpecialValue, Tolerance } from "../../contract/compiled.js
 import type { FunctionTree, GivenSignature, NotedBlocks, NotedLaunch, Tuning } from "../../import/tree.js";
 import type { Resources, Target } from "../system/gpu-targets.js";
 
-export const PROTOCOL_VERSION = 9;
+export const PROTOCOL_VERSION = 10;
 
 /** JSON has no NaN and no infinities: they travel as strings. */
 export type WireNumber = number | "nan" | "inf" | "-inf";
+
+/** A scalar or constexpr. What JSON would change travels as Python's text, beside the type that reads it. */
+export type WireArgument = number | boolean | string | { readonly float: string } | { readonly int: string };
 
 export interface WireTensor {
   readonly name: string;
@@ -43,7 +46,7 @@ export interface RunRequest {
   readonly inputs: readonly WireTensor[];
   /** The arguments of the module's `draw_inputs` besides a device, and the inputs that it returns, by Python name. */
   readonly drawn?: {
-    readonly arguments: Readonly<Record<string, number | boolean | string>>;
+    readonly arguments: Readonly<Record<string, WireArgument>>;
     readonly tensors: readonly string[];
   };
   readonly outputs: readonly WireTensor[];
@@ -52,7 +55,7 @@ export interface RunRequest {
   /** Properties of the GPU that the interpreter or a compilation stands for, by PyTorch's names. */
   readonly gpu?: Readonly<Record<string, number>>;
   /** Scalars, sizes and constexprs from the caller, by Python name; null for omitted tensors. */
-  readonly arguments: Readonly<Record<string, number | boolean | string | null | { readonly dtype: string }>>;
+  readonly arguments: Readonly<Record<string, WireArgument | null | { readonly dtype: string }>>;
   readonly seed: number;
 }
 
@@ -412,4 +415,13 @@ export function isDamaging(reply: Reply): boolean {
 export function fromWire(value: WireNumber): number {
   if (typeof value === "number") return value;
   return value === "nan" ? Number.NaN : value === "inf" ? Infinity : -Infinity;
+}
+
+/** JSON has no NaN, no infinities and no -0, and JavaScript writes large integers with fewer digits than they have. */
+export function toWire(value: number | boolean | string): WireArgument {
+  if (typeof value !== "number") return value;
+  if (Object.is(value, -0)) return { float: "-0.0" };
+  if (!Number.isFinite(value)) return { float: String(value).toLowerCase().replace("infinity", "inf") };
+  const isLong = Number.isInteger(value) && !Number.isSafeInteger(value) && Math.abs(value) <= 2 ** 64;
+  return isLong ? { int: String(BigInt(value)) } : value;
 }

@@ -1,25 +1,30 @@
 /**
  * Values that nothing uses. JavaScript takes every traced value for true without asking it, so a truth value that the
- * program does not use was probably meant to decide something.
+ * program does not use may have been meant to decide something. Where the engine has objects that it takes for false, the
+ * trace has found out whether JavaScript asked: if it did not, the value is as harmless as any other. Elsewhere nothing
+ * tells, and the kernel is refused.
  */
 import { unusedValue } from "../diagnostics/catalogue/control-codes.js";
 import { type Diagnostic, problem, warning } from "../diagnostics/diagnostic.js";
+import { hasFalsyObjects } from "../ir/falsy.js";
 import type { Argument, Block, KernelIR, OpStatement, ReadStatement, Statement, Value } from "../ir/nodes.js";
 import { argumentsOf, bodiesOf, hostBlocksOf, resultsOf, valuesIn, walkUses } from "../ir/walk.js";
 import type { Type } from "../types/types.js";
 
-export function checkUnused(ir: KernelIR): readonly Diagnostic[] {
+/** `canTell`: whether the trace has asked if JavaScript decides by a truth value. */
+export function checkUnused(ir: KernelIR, canTell = hasFalsyObjects()): readonly Diagnostic[] {
   const unused = allBlocks(ir).flatMap(unusedIn);
+  const mayBeTaken = ir.taken !== undefined || !canTell;
   // A line that is traced several times says it once.
   const found = new Map<string, Diagnostic>();
   for (const statement of unused) {
     const { at } = statement;
     const name = statement.kind === "op" ? statement.op.name : "value";
     const isTruth = resultsOf(statement).some(({ type }) => isTruthType(type));
-    const said = isTruth ? problem(unusedValue.truth(name), at) : warning(unusedValue.result(name), at);
+    const said = isTruth && mayBeTaken ? problem(unusedValue.truth(name), at) : warning(unusedValue.result(name), at);
     found.set(`${at?.file}:${at?.line}:${at?.column}:${name}`, said);
   }
-  const unasked = [...found.values(), ...unusedFlags(ir)];
+  const unasked = [...found.values(), ...unusedFlags(ir, mayBeTaken)];
   // Of a value that nothing uses more is known: where it was made.
   const isKnown = unasked.some(({ severity }) => severity === "error");
   return ir.taken && !isKnown ? [...unasked, ir.taken] : unasked;
@@ -28,13 +33,18 @@ export function checkUnused(ir: KernelIR): readonly Diagnostic[] {
 const allBlocks = (ir: KernelIR): readonly Block[] => [...bodiesOf(ir), ...hostBlocksOf(ir).map(({ block }) => block)];
 
 /** Flags and words of the kernel that its body asks for and no statement uses. */
-function unusedFlags(ir: KernelIR): readonly Diagnostic[] {
+function unusedFlags(ir: KernelIR, mayBeTaken: boolean): readonly Diagnostic[] {
   if (ir.flags.size === 0) return [];
   const used = new Set<Value>();
   for (const block of allBlocks(ir)) walkUses(block, (value) => used.add(value));
   return [...ir.flags]
     .filter(([flag]) => !used.has(flag))
-    .map(([flag, at]) => problem(unusedValue.parameter(flag.parameter ?? "given", isWordType(flag.type)), at));
+    .map(([{ parameter = "given", type }, at]) =>
+      // `===` of a word is false whatever the word is taken for.
+      mayBeTaken || isWordType(type)
+        ? problem(unusedValue.parameter(parameter, isWordType(type)), at)
+        : warning(unusedValue.flag(parameter), at),
+    );
 }
 
 const isWordType = (type: Type): boolean => type.kind === "constexpr" && type.of === "string";

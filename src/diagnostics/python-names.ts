@@ -36,21 +36,35 @@ export const pythonNames: Readonly<Record<string, string>> = {
   input_precision: 'options in an object at the end, { inputPrecision: "ieee" }',
   num_stages: "options in an object at the end, { numStages: 3 }",
   num_warps: "numWarps in a config of the spec",
+  // CUDA's
+  blockIdx: "tl.programId(0)",
+  threadIdx: "tl.arange(0, BLOCK), which has all elements of the program's block",
+  blockDim: "a constexpr, BLOCK: constexpr() among the params",
+  gridDim: "tl.numPrograms(0)",
+  __syncthreads: "tl.debugBarrier()",
 };
 
-/** Options that authors write as Python's keyword arguments. */
-export const optionNames: Readonly<Record<string, string>> = {
+/** Options of ops that are written so, `f(keepDims = true)`. */
+const optionNames: Readonly<Record<string, string>> = {
   keepDims: "{ keepDims: true } at the end",
   returnIndices: "{ returnIndices: true } at the end",
   inputPrecision: '{ inputPrecision: "ieee" } at the end',
   numStages: "{ numStages: 3 } at the end",
 };
 
+/** What is said of a name that stands for an argument, `f(axis = 1)`, or undefined for one that no op of Triton has. */
+export function keywordName(name: string): Said | undefined {
+  if (Object.hasOwn(pythonNames, name)) return unknownName.undefined(name, pythonNames[name]!);
+  return Object.hasOwn(optionNames, name) ? unknownName.unimported(name, optionNames[name]!) : undefined;
+}
+
 /** What the package exports. */
 export const EXPORTS = /^(?:tl|libdevice|tensor|scalar|pointer|descriptor|constexpr)$/;
 
 /** What is said of a name that a file uses outside of functions, as in a spec's lists, and that is not defined. */
 export function undefinedName(error: Error): Said | undefined {
+  const made = /^(\w+) is not a constructor$/.exec(error.message)?.[1];
+  if (made !== undefined && EXPORTS.test(made)) return unknownName.constructed(made);
   const name = /^(\w+) is not defined$/.exec(error.message)?.[1];
   if (!(error instanceof ReferenceError) || name === undefined) return undefined;
   if (EXPORTS.test(name)) return unknownName.unexported(name);

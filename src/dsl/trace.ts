@@ -5,6 +5,7 @@ import { type Diagnostic, fail, heeding, type Location, TileScriptError } from "
 import { placeThrown } from "../diagnostics/callsite.js";
 import { changedState, earlyExit, loopBounds, unusedValue } from "../diagnostics/catalogue/control-codes.js";
 import { kernelResult, specValue } from "../diagnostics/catalogue/definition-codes.js";
+import { unknownName } from "../diagnostics/catalogue/operand-codes.js";
 import { gridAxes, heuristicTarget, hostResult } from "../diagnostics/catalogue/host-codes.js";
 import { Builder, recording } from "../ir/builder.js";
 import { questionBody, questioned, type Returned, runBody } from "../ir/entries.js";
@@ -84,7 +85,7 @@ function traced(kernel: KernelDefinition, source: SourceIndex | undefined): Kern
     const completed = params.map((param) => withRange(complete(param, kernel, config, onHost), params, kernel, onHost));
     checkShapes(kernel, completed, placeOf("shapes"));
     // The body may keep handles and is entered again, so it gets new ones each time.
-    const body = traceBody(recorder, kernel, () =>
+    const body = traceBody(recorder, kernel, places, () =>
       namedArguments(kernel.name, noted(recorder, handles(kernel, params))),
     );
     const grid = host(() => asList(kernel.spec.grid(known)), placeOf("grid"));
@@ -252,12 +253,20 @@ function explained<T>(recorder: Builder, body: () => T): T {
   }
 }
 
-function traceBody(recorder: Builder, kernel: KernelDefinition, args: () => Record<string, Handle>): Block {
+function traceBody(
+  recorder: Builder,
+  kernel: KernelDefinition,
+  places: SpecPlaces | undefined,
+  args: () => Record<string, Handle>,
+): Block {
+  const { body: written = kernel.at, returned = written } = places ?? {};
+  if (kernel.body.length > 1) fail(unknownName.arguments(kernel.name, Object.keys(args())), written);
   const once = (): Returned => {
     const { depth } = recorder;
     const result: unknown = explained(recorder, () => kernel.body(args()));
-    refusePromise(result, kernel.at);
-    if (result !== undefined) fail(kernelResult(kernel.name), kernel.at);
+    refusePromise(result, written);
+    if (Object.prototype.toString.call(result) === "[object Generator]") fail(earlyExit.generator(), written);
+    if (result !== undefined) fail(kernelResult(kernel.name), returned);
     if (recorder.depth !== depth) fail(earlyExit.left(kernel.name), kernel.at);
     return { yields: [], form: "nothing" };
   };

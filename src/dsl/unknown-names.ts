@@ -5,7 +5,7 @@ import { captureLocation } from "../diagnostics/callsite.js";
 import { fail, type Said } from "../diagnostics/diagnostic.js";
 import { nearName } from "../diagnostics/near-name.js";
 import { activeBuilder } from "../ir/builder.js";
-import { EXPORTS, optionNames, pythonNames } from "../diagnostics/python-names.js";
+import { EXPORTS, keywordName } from "../diagnostics/python-names.js";
 import { Handle, valueOf } from "../ir/handle.js";
 import type { Mend } from "../ir/source.js";
 import { libdevice } from "../ops/libdevice.js";
@@ -119,7 +119,7 @@ const ofValue =
     if (/^\d+$/.test(name)) return unknownName.index(of, insteadOfElements(type));
     // `x[:, None]` in quotes, or what JavaScript's comma leaves of it.
     if (type.kind === "tile" && /^(?:null|undefined|.*:.*)$/.test(name)) return unknownName.axes(of);
-    if (type.kind === "constexpr" && name === "value") return unknownName.instead(name, of, "it without .value");
+    if (name === "value") return unknownName.instead(name, of, "it without .value");
     const table = tables[type.kind] ?? {};
     if (Object.hasOwn(table, name)) return unknownName.instead(name, of, table[name]!);
     if (functions.includes(name)) return unknownName.instead(name, of, `tl.${name}(x)`);
@@ -149,6 +149,14 @@ function insteadOfElements(type: Type): string {
   return "use it as it is, or loop up to it, for (const i of tl.range(n))";
 }
 
+/** What is said of a property that is assigned: `y.at(i).value = x`. */
+function writing(name: string, type: Type): Said {
+  const store = tables[type.kind]?.["store"];
+  return type.kind === "tile" || store === undefined
+    ? unknownName.set(name, wordOf(type))
+    : unknownName.instead(name, wordOf(type), store);
+}
+
 /** Values say what to write instead of a name that they do not have. */
 export function refuseUnknownNames(functions: readonly string[]): void {
   const of = (receiver: object): Type => valueOf(receiver as Handle).type;
@@ -156,7 +164,7 @@ export function refuseUnknownNames(functions: readonly string[]): void {
     Handle.prototype,
     refusing({
       read: ofValue(functions),
-      written: (name, receiver) => unknownName.set(name, wordOf(of(receiver))),
+      written: (name, receiver) => writing(name, of(receiver)),
       iterated: (receiver) =>
         severalResults(receiver) ?? unknownName.iterated(wordOf(of(receiver)), insteadOfElements(of(receiver))),
     }),
@@ -212,8 +220,8 @@ export function pythonName(error: unknown, functions: readonly string[], known: 
   if (name === undefined) return undefined;
   if (known.includes(name)) return unknownName.untaken(name);
   if (EXPORTS.test(name)) return unknownName.unexported(name);
-  if (Object.hasOwn(pythonNames, name)) return unknownName.undefined(name, pythonNames[name]!);
-  if (Object.hasOwn(optionNames, name)) return unknownName.unimported(name, optionNames[name]!);
+  const own = keywordName(name);
+  if (own) return own;
   const near = nearName(name, functions);
   return near === undefined ? unknownName.undeclared(name) : unknownName.unimported(name, `tl.${near}`);
 }

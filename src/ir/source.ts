@@ -30,6 +30,9 @@ export interface SpecPlaces {
   readonly configs: readonly Location[];
   /** The value of each part, by the part's name. */
   readonly parts: Readonly<Record<string, Location>>;
+  /** The kernel's function, and what it returns first. */
+  readonly body?: Location | undefined;
+  readonly returned?: Location | undefined;
 }
 
 /** Where JavaScript compares what a property gave, and by what: an operator or a method. */

@@ -1,7 +1,7 @@
 /** Ops that make values: program ids, ranges, constants. */
 import { asInteger, asTruth, FALSE, number, sum } from "../terms/term.js";
 import { arange as arangeArray, full as fullArray, tileArray } from "../numerics/array.js";
-import { type DimsOf, dimsOf, type ShapeArg, whyDims } from "../types/constexpr.js";
+import { type DimsOf, dimsOf, notAShape, type ShapeArg, whyDims } from "../types/constexpr.js";
 import { ZERO } from "../terms/kinds.js";
 import { isLiteral } from "../ir/nodes.js";
 import { isBig } from "../numerics/numeric.js";
@@ -132,7 +132,7 @@ export const zerosLike = defineOp<<X>(x: Checked<X, WhyTile<"zerosLike", X>>) =>
 });
 
 function filled(op: string, shape: Typed, dtype: Typed) {
-  if (!shape.items) return `${op}: a shape is a list; write [BLOCK]`;
+  if (!shape.items) return notAShape(op);
   const dims = shape.items.map((item) => item.type);
   if (!dtype.dtype) return `${op}: needs a dtype, such as tl.float32`;
   return whyDims(op, dims) || tileType(dtype.dtype, dimsOf(dims));

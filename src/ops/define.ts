@@ -139,7 +139,9 @@ export function checkedArguments(recorder: Builder, op: Op, args: readonly unkno
   const names = Object.keys(op.operands);
   const { positional, options } = splitOptions(op, names, args);
   for (const option of Object.keys(options)) if (!(option in op.options)) failOnOption(recorder, op, option, args, at);
-  if (positional.length > names.length)
+  // Of `x.reshape(8, 8)` the op's rule says that a shape is a list.
+  const isSpread = op.operands[names.at(-1) ?? ""] === "shape" && typeof positional[names.length - 1] === "number";
+  if (positional.length > names.length && !isSpread)
     fail(argumentList.count(op.name, names.length, positional.length, authorsCall(op)), at);
   const operands = names.map((name, i) => toOperand(recorder, op, name, op.operands, positional[i], at));
   const named: Record<string, Argument> = {};

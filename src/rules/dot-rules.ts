@@ -38,7 +38,7 @@ export type WhyDotFirst<A> = A extends TileLike
         ? ""
         : number extends A[Sh]["length"]
           ? ""
-          : `dot: needs tiles of rank 2 or 3, this is ${Show<A[Sh]>}`
+          : `dot: needs tiles of rank 2 or 3, this is ${Show<A[Sh]>}; of two vectors, tl.sum(a.mul(b))`
     >
   : NotATile<"dot", A>;
 function whyDotFirst(a: Type): string {
@@ -47,7 +47,7 @@ function whyDotFirst(a: Type): string {
     return `dot: ${call(a.dtype)} is not supported; int8, float16, bfloat16, float32, float64 and the 8-bit floats are`;
   }
   const fits = a.shape.length === 2 || a.shape.length === 3;
-  return fits ? "" : `dot: needs tiles of rank 2 or 3, this is ${showShape(a.shape)}`;
+  return fits ? "" : `dot: needs tiles of rank 2 or 3, this is ${showShape(a.shape)}; of two vectors, tl.sum(a.mul(b))`;
 }
 
 type WhyDotTypes<E, F> =

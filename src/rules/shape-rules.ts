@@ -11,7 +11,7 @@ import {
   type WhyAxis,
   type WhyExpand,
 } from "../types/axis.js";
-import { dimsOf, whyDims, type DimsOf } from "../types/constexpr.js";
+import { dimsOf, notAShape, whyDims, type DimsOf } from "../types/constexpr.js";
 import { mulText, type MulText } from "../types/constexpr-text.js";
 import type { Both, IsAny } from "../types/problem.js";
 import {
@@ -168,7 +168,8 @@ export type WhyReshaped<Op extends string, X, D> =
       : NotATile<Op, X>;
 export function inferReshape(op: string, x: Type, shape: Typed): Type | string {
   if (x.kind === "tile" && x.shape.length === 0) return noAxis(op);
-  const types = (shape.items ?? []).map((item) => item.type);
+  if (!shape.items) return notAShape(op);
+  const types = shape.items.map((item) => item.type);
   const why = whyDims(op, types);
   return (
     why ||
@@ -222,7 +223,8 @@ export type WhyBroadcastArg<X, D> =
         : WhyBroadcastTo<X[Sh], AsShape<DimsOf<D>>>
       : NotATile<"broadcastTo", X>;
 export function inferBroadcastTo(x: Type, shape: Typed): Type | string {
-  const types = (shape.items ?? []).map((item) => item.type);
+  if (!shape.items) return notAShape("broadcastTo");
+  const types = shape.items.map((item) => item.type);
   const why = whyDims("broadcastTo", types);
   if (why) return why;
   const to = dimsOf(types);

@@ -2,6 +2,8 @@
 import { ts } from "./typescript.js";
 import { earlyExit } from "../diagnostics/catalogue/control-codes.js";
 import { hiddenCoercion, tracedCondition, unreadSource } from "../diagnostics/catalogue/source-codes.js";
+import type { Said } from "../diagnostics/diagnostic.js";
+import { keywordName } from "../diagnostics/python-names.js";
 import { type Frame, region, type Region, type Walk } from "./regions.js";
 import { callArray, collect, grow, listOf } from "./lists.js";
 import { unwrap } from "./sites.js";
@@ -29,6 +31,7 @@ export function evaluateCall(walk: Walk, node: ts.CallExpression, frame: Frame):
   const target = walk.evaluate(callee, frame);
   const args = evaluateArguments(walk, node, frame);
   refuseLength(walk, node, args);
+  refuseConversion(walk, node, args, frame);
   return callValue(walk, target, args, frame, node);
 }
 
@@ -37,6 +40,19 @@ export function refuseLength(walk: Walk, node: ts.CallExpression | ts.NewExpress
   const callee = unwrap(node.expression);
   const isArray = ts.isIdentifier(callee) && callee.text === "Array";
   if (isArray && args.length === 1 && isTraced(args[0]!)) walk.problem(hiddenCoercion.length(), node);
+}
+
+const CONVERSIONS = /^(?:Number|BigInt|String|parse(?:Int|Float))$/;
+
+/** `Number(n)` and `String(n)` */
+function refuseConversion(walk: Walk, node: ts.CallExpression, [given]: readonly Abstract[], frame: Frame): void {
+  const callee = unwrap(node.expression).getText();
+  if (!CONVERSIONS.test(callee) || frame.scope.lookup(callee) || !given || !isTraced(given)) return;
+  const isText = callee === "String";
+  walk.problem(
+    isText ? hiddenCoercion.template("a string") : hiddenCoercion.converted(callee, node.arguments[0]!.getText()),
+    node,
+  );
 }
 
 function callMember(walk: Walk, node: ts.CallExpression, callee: ts.PropertyAccessExpression, frame: Frame): Abstract {
@@ -326,9 +342,18 @@ function callHost(walk: Walk, name: string, args: readonly Abstract[]): Abstract
 
 function evaluateArguments(walk: Walk, node: ts.CallExpression, frame: Frame): readonly Abstract[] {
   return node.arguments.flatMap((argument) => {
+    if (isAssignment(argument)) walk.problem(keyword(argument.left.text, argument.right.getText()), argument);
     if (!ts.isSpreadElement(argument)) return [walk.evaluate(argument, frame)];
     const list = walk.evaluate(argument.expression, frame);
     if (list.kind === "range") walk.problem(earlyExit.collected(), argument);
     return list.kind === "holder" && list.fields.size > 0 ? [...list.fields.values()] : [elementOf(list)];
   });
 }
+
+type NamedArgument = ts.BinaryExpression & { readonly left: ts.Identifier };
+
+/** Whether an argument is written as Python names it, `f(x = 1)`. */
+const isAssignment = (node: ts.Expression): node is NamedArgument =>
+  ts.isBinaryExpression(node) && node.operatorToken.kind === ts.SyntaxKind.EqualsToken && ts.isIdentifier(node.left);
+
+const keyword = (name: string, value: string): Said => keywordName(name) ?? hiddenCoercion.keyword(name, value);

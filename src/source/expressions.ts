@@ -153,7 +153,7 @@ function binary(walk: Walk, node: ts.BinaryExpression, frame: Frame): Abstract {
   if (chained(walk, node, frame)) return PLAIN;
   const left = walk.evaluate(node.left, frame);
   const right = walk.evaluate(node.right, isLogical(kind) ? guarded(node.left, frame) : frame);
-  if (kind === K.CommaToken) return right;
+  if (kind === K.CommaToken) return last(walk, node, [left, right]);
   if (kind === K.InKeyword || kind === K.InstanceOfKeyword) return PLAIN;
   const operator = node.operatorToken.getText();
   const texts = [methodText(node.left), methodText(node.right)] as const;
@@ -189,12 +189,33 @@ function binary(walk: Walk, node: ts.BinaryExpression, frame: Frame): Abstract {
       refuse(around);
       return PLAIN;
     }
+    if (operator === "+" && [node.left, node.right].some(isText)) {
+      walk.problem(hiddenCoercion.template("a string"), node.operatorToken);
+      return PLAIN;
+    }
     const said = hiddenCoercion.arithmetic(base, texts, isTraced(left), operator, choiceOf(node));
     refuse(said, mended(node, base, isTraced(left)));
   }
   if (compound) assign(walk, node.left, left, frame);
   return PLAIN;
 }
+
+const isText = (node: ts.Expression): boolean => ts.isStringLiteralLike(unwrap(node));
+
+/** `(a, b)`, which drops `a`: a tuple of Python's. */
+function last(walk: Walk, node: ts.BinaryExpression, [left, right]: readonly [Abstract, Abstract]): Abstract {
+  const around = node.parent.parent;
+  const isGiven = ts.isCallExpression(around) || ts.isArrowFunction(around);
+  const dropped = isTraced(left) || (isGiven && isTraced(right) && ts.isNumericLiteral(unwrap(node.left)));
+  if (dropped && ts.isParenthesizedExpression(node.parent))
+    walk.problem(hiddenCoercion.tuple(itemsOf(node).map(methodText)), node.parent);
+  return right;
+}
+
+const itemsOf = (node: ts.Expression): readonly ts.Expression[] =>
+  ts.isBinaryExpression(node) && node.operatorToken.kind === K.CommaToken
+    ? [...itemsOf(node.left), node.right]
+    : [node];
 
 /** Whether another call may leave out what `??` asks for: a parameter, or a property of the author's object. */
 function mayLack(walk: Walk, asked: ts.Expression, frame: Frame): boolean {

@@ -9,7 +9,24 @@ import { locate, unwrap } from "./sites.js";
 export function specPlaces(call: ts.Node): SpecPlaces | undefined {
   if (!ts.isCallExpression(call)) return undefined;
   const spec = call.arguments[1];
-  return { configs: configPlaces(spec), parts: partPlaces(spec) };
+  const body = call.arguments[2] && unwrap(call.arguments[2]);
+  const returned = body && returnedBy(body);
+  return {
+    configs: configPlaces(spec),
+    parts: partPlaces(spec),
+    body: body && placeOf(body),
+    returned: returned && placeOf(returned),
+  };
+}
+
+/** The first value that a function returns. */
+function returnedBy(node: ts.Node): ts.Node | undefined {
+  if (ts.isArrowFunction(node) && !ts.isBlock(node.body)) return node.body;
+  const find = (inner: ts.Node): ts.Node | undefined => {
+    if (ts.isReturnStatement(inner)) return inner.expression && inner;
+    return ts.isFunctionLike(inner) ? undefined : ts.forEachChild(inner, find);
+  };
+  return ts.isArrowFunction(node) || ts.isFunctionExpression(node) ? find(node.body) : undefined;
 }
 
 function partPlaces(spec: ts.Expression | undefined): SpecPlaces["parts"] {

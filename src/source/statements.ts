@@ -2,7 +2,7 @@
 import { ts } from "./typescript.js";
 import { unwrap } from "./sites.js";
 import { earlyExit } from "../diagnostics/catalogue/control-codes.js";
-import { tracedCondition } from "../diagnostics/catalogue/source-codes.js";
+import { hiddenCoercion, tracedCondition } from "../diagnostics/catalogue/source-codes.js";
 import { assign, guarded, part, questioned, weakenNames } from "./expressions.js";
 import { type Counted, countedLoop } from "./counted-loops.js";
 import { type Frame, inner, region, type Walk } from "./regions.js";
@@ -29,7 +29,18 @@ export function statements(walk: Walk, list: readonly ts.Statement[], frame: Fra
   for (const each of list) statement(walk, each, frame, undefined);
 }
 
+/** `const half = N // 2;`, whose divisor is a comment: the statement ends before it without its `;`, and it has one. */
+function refuseComment(walk: Walk, node: ts.Statement): void {
+  const { text } = node.getSourceFile();
+  const [, divisor] =
+    /^[ \t]*\/\/ ?([\w.]+(?:\([\w., ]*\))?)\)*;[ \t]*(?:\r?\n|$)/.exec(text.slice(node.end, node.end + 80)) ?? [];
+  if (divisor === undefined || text[node.end - 1] === ";" || text[node.end - 1] === "}") return;
+  const last = ts.isVariableStatement(node) ? node.declarationList.declarations.at(-1)?.initializer : undefined;
+  walk.problem(hiddenCoercion.comment(last?.getText() ?? "a", divisor), last ?? node);
+}
+
 function statement(walk: Walk, node: ts.Statement, frame: Frame, label: string | undefined): void {
+  if (ts.isVariableStatement(node) || ts.isExpressionStatement(node)) refuseComment(walk, node);
   if (ts.isVariableStatement(node)) return declare(walk, node.declarationList, frame);
   if (ts.isExpressionStatement(node)) return alone(walk, node.expression, frame);
   if (ts.isBlock(node)) return walk.statements(node.statements, inner(frame));

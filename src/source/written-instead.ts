@@ -35,6 +35,7 @@ export function choiceOf(node: ts.Expression): Choice {
   const { parent } = node;
   if (ts.isParenthesizedExpression(parent)) return choiceOf(parent);
   if (ts.isIfStatement(parent) && parent.expression === node) return "if";
+  if (ts.isWhileStatement(parent)) return "while";
   return ts.isConditionalExpression(parent) && parent.condition === node ? "conditional" : undefined;
 }
 

@@ -251,5 +251,6 @@ export function argument(given: unknown, at: Location | undefined): TorchArgumen
   const path = typeof given === "function" ? (given as { [PATH]?: string })[PATH] : undefined;
   if (path !== undefined) fail(referenceArgument.path(path, dtypeAt(path)), at);
   if (typeof given === "object" && allInputs.has(given)) fail(referenceArgument.allInputs(), at);
+  if (typeof given === "function") fail(referenceArgument.function(), at);
   fail(referenceArgument.kind(`a value of type ${typeof given}`), at);
 }

@@ -232,7 +232,9 @@ export type WhyDim<Op extends string, X> = X extends number
     ? ""
     : X extends PowerOfTwo
       ? ""
-      : `${Op}: ${X} is not a power of two up to ${typeof MAX_NUMEL}; write the next one, and mask what is past ${X}`
+      : `${X}` extends `-${string}`
+        ? `${Op}: ${X} is not a dimension; write its number, or a constexpr`
+        : `${Op}: ${X} is not a power of two up to ${typeof MAX_NUMEL}; write the next one, and mask what is past ${X}`
   : X extends ConstLike<any, "int">
     ? ""
     : X extends TileLike
@@ -243,6 +245,7 @@ export function whyDim(op: string, type: Type): string {
     return `${op}: a dimension must be a constexpr or a number, this is a run-time ${call(type.dtype)}; ${DECLARE}`;
   }
   const value = type.kind === "constexpr" ? literalValue(type) : undefined;
+  if (value !== undefined && value < 0) return `${op}: ${value} is not a dimension; write its number, or a constexpr`;
   if (value !== undefined)
     return isPowerOfTwo(value)
       ? ""
@@ -253,6 +256,8 @@ export function whyDim(op: string, type: Type): string {
 /** The shape argument of `zeros`, `full`, `reshape`: each entry is checked at its place. */
 export type ShapeArg<Op extends string, X> = { readonly [K in keyof X]: Checked<X[K], WhyDim<Op, X[K]>> };
 /** The first sentence about a shape argument, or about its size. */
+/** What is said of a number where a shape stands, `x.reshape(8, 8)`. */
+export const notAShape = (op: string): string => `${op}: a shape is a list; write [BLOCK]`;
 export function whyDims(op: string, types: readonly Type[]): string {
   const why = types.map((type) => whyDim(op, type)).find((sentence) => sentence !== "");
   if (why !== undefined) return why;

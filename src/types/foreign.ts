@@ -75,6 +75,10 @@ export const foreignMethods = {
   dot: foreignFunctions.matmul,
   round: foreignFunctions.round,
   sort: "tl.sort(x)",
+  squeeze: "x.reshape([BLOCK])",
+  flatten: "x.ravel()",
+  clone: "x itself, which nothing changes",
+  contiguous: "x itself, which nothing changes",
   unsqueeze: "x.expandDims(axis), x.col or x.row",
   transpose: foreignFunctions.transpose,
   where: "tl.where(condition, x, y)",
@@ -105,6 +109,7 @@ export const foreignToTensors = {
   add: "x.at(i, j), one index for each axis, or x.ptr.add(offsets)",
   size: bySize,
   numel: bySize,
+  set: "tl.store(x.at(i, j), value), one index for each axis",
   data_ptr: "x.ptr",
 } as const;
 
@@ -134,6 +139,7 @@ export const foreignToNumbers = {
 export const foreignToViews = {
   load: "tl.load(x.at(i, j))",
   store: "tl.store(x.at(i, j), value)",
+  set: "tl.store(x.at(i, j), value)",
   add: "tl.load(x.at(i, j)).add(y)",
   sub: "tl.load(x.at(i, j)).sub(y)",
   mul: "tl.load(x.at(i, j)).mul(y)",

@@ -355,7 +355,7 @@ export const firstKernels: readonly (readonly [code: string, says: string])[] = 
   ],
   [
     'kernel("one", { params: {}, grid: () => [1], configs: [{ BLOCK: 64 }] }, () => {})',
-    "one: configs is not a part of a spec; write config",
+    'one: configs is not a part of a spec; write autotune: { key: ["N"], configs: [{ BLOCK: 64 }] }, or config: { BLOCK: 64 } for one',
   ],
   [
     'kernel("one", { params: { x: tensor.out(tl.float32, ["N"]), BLOCK: constexpr() }, grid: () => [1], config: { BLOCK: 64, num_warps: 4 } }, ({ x, BLOCK }: any) => tl.store(x.at(tl.arange(0, BLOCK)), 0))',

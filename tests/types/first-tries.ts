@@ -104,4 +104,93 @@ export const triedLinesOfTheBuild: readonly First[] = [
     "",
     `\`q\` ${reassigned}; ${insideOr} q.value`,
   ),
+  // Python's arguments by name, tuples, division and products
+  line(
+    "const mask = rm.lt(M); tl.load(p.add(rm), mask=mask, other=0.0);",
+    "",
+    "mask: Python's name, not JavaScript's; write options in an object at the end, { mask: i.lt(N), other: 0 }",
+  ),
+  line(
+    "let start = 0; tl.arange(start=0, BLOCK_M); start;",
+    "",
+    "`start = ` is Python's keyword argument, and JavaScript assigns to start; write 0 at its place, or { start: 0 } in an object at the end",
+  ),
+  line(
+    "tl.zeros((BLOCK_M, BLOCK_N), tl.float32);",
+    "",
+    "`(a, b)` is Python's tuple, and JavaScript takes its last item alone; write [BLOCK_M, BLOCK_N]",
+  ),
+  line("const half = M // 2;", "", "`//` begins a comment in JavaScript, and 2 is not divided by; write M.floorDiv(2)"),
+  // What JavaScript makes of values
+  line(
+    "f.mul(Number(M));",
+    "",
+    "`Number` takes numbers of JavaScript, and a traced value is a number only while the kernel runs; write M itself, or M.to(tl.int32) for an integer",
+  ),
+  line(
+    "console.log('M is ' + M);",
+    "",
+    "a string cannot hold a traced value, which is a number only while the kernel runs; print it with tl.devicePrint(…)",
+  ),
+  line(
+    "console.log(String(M));",
+    "",
+    "a string cannot hold a traced value, which is a number only while the kernel runs; print it with tl.devicePrint(…)",
+  ),
+  line("while (M > 3) f;", "", `\`>\` ${traced}; write tl.whileLoop(() => M.gt(3), () => …)`),
+  // Shapes
+  line("f.view(-1);", "", "view: a shape is a list; write [BLOCK]"),
+  line("f.reshape(8, 8);", "", "reshape: a shape is a list; write [BLOCK]"),
+  line("f.view([-1]);", "", "view: -1 is not a dimension; write its number, or a constexpr"),
+  // Stores
+  line("c.at(rm, rn).set(f);", "", "set: this view has none; write tl.store(x.at(i, j), value)"),
+  line("c.at(rm, rn).value = f;", "", "value: this view has none; write tl.store(x.at(i, j), value)"),
+  line("c.value = f;", "", "value: this tensor has none; write tl.store(x.at(i, j), value), one index for each axis"),
+  line("p.value = f;", "", "value: this pointer has none; write tl.store(x.add(i), value)"),
+  line("f.value;", "", "value: this tile has none; write it without .value"),
+  // CUDA's
+  line(
+    "threadIdx.x;",
+    "",
+    "threadIdx: CUDA's name, not JavaScript's; write tl.arange(0, BLOCK), which has all elements of the program's block",
+  ),
+];
+
+const spec = `{ params: { x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr() }, config: { BLOCK: 8 }, grid: () => [1] }`;
+const vmapped = `reference: ({ x }: any, torch: any) => torch.vmap((v: any) => v.mul(2))(x)`;
+
+/** Kernels, what the build says and the line of theirs that it names. */
+export const triedKernels: readonly (readonly [code: string, says: string, line?: number])[] = [
+  [
+    `kernel("one", ${spec}, ({ x, BLOCK }) => {\n  const i = tl.arange(0, BLOCK);\n  return tl.load(x.at(i));\n})`,
+    "one: the kernel's function returns something; store it instead, tl.store(y.at(i), x), and return nothing",
+    5,
+  ],
+  [
+    `kernel("one", ${spec},\n async ({ x, y, BLOCK }) => {})`,
+    "this is a promise, and a kernel does not wait; remove async and await",
+    4,
+  ],
+  [
+    `kernel("one", ${spec},\n function* ({ x, y, BLOCK }) {})`,
+    "a generator's body runs only while something iterates over it, so the kernel has none of it; make it an ordinary function",
+    4,
+  ],
+  [
+    `kernel("one", ${spec},\n (x: any, y: any, BLOCK: any) => tl.store(y.at(0), 0))`,
+    "one: the kernel's function takes one object; write ({ x, y, N, BLOCK }) => { … }",
+    4,
+  ],
+  [
+    `kernel("one", ${spec.replace("() => [1]", "({ N, BLOCK }: any) => (tl.cdiv(N, BLOCK), 1)")}, () => {})`,
+    "`(a, b)` is Python's tuple, and JavaScript takes its last item alone; write [tl.cdiv(N, BLOCK), 1]",
+  ],
+  [
+    `kernel("one", ${spec.replace("config:", "configs:")}, () => {})`,
+    'one: configs is not a part of a spec; write autotune: { key: ["N"], configs: [{ BLOCK: 64 }] }, or config: { BLOCK: 64 } for one',
+  ],
+  [
+    `kernel("one", ${spec.replace("grid:", `${vmapped}, grid:`)}, ({ y }) => tl.store(y.at(0), 0))`,
+    "reference: a function of JavaScript's cannot be recorded, as torch.vmap takes one; write it with tensors of one more axis, or in Python, reference: python`…`",
+  ],
 ];

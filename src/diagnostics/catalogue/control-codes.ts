@@ -175,6 +175,7 @@ export const unusedValue = defineCode("unused-value", {
   truth: (op: string) =>
     `${op}: nothing uses this truth value, so JavaScript may have taken it for true; choose with tl.where(condition, a, b), branch with tl.when(condition, () => …), or remove it`,
   result: (op: string) => `${op}: nothing uses its result; hold it, store it or return it, or remove it`,
+  flag: (name: string) => `${name}: nothing uses it; leave it out`,
   /** A flag, or a choice of words, that the author's code takes. */
   parameter: (name: string, isWord: boolean) =>
     isWord

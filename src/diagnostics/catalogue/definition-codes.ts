@@ -60,7 +60,7 @@ const PARTS: Readonly<Record<string, string>> = {
 function partInstead(part: string, known: readonly string[]): string {
   const named = nearName(part, Object.keys(PARTS));
   const near = nearName(part, known);
-  if (near !== undefined) return `write ${near}`;
+  if (near !== undefined && !Object.hasOwn(PARTS, part)) return `write ${near}`;
   return named === undefined ? `it has ${known.join(", ")}` : `write ${PARTS[named]}`;
 }
 

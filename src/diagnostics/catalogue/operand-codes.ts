@@ -83,13 +83,15 @@ export const unknownName = defineCode("unknown-name", {
     `${name}: ${kernel} has no such argument; it has ${known.join(", ")}`,
   arguments: (kernel: string, known: readonly string[]) =>
     `${kernel}: the kernel's function takes one object; write ({ ${known.join(", ")} }) => { … }`,
-  undefined: (name: string, instead: string) => `${name}: Python's name, not JavaScript's; write ${instead}`,
+  undefined: (name: string, instead: string) =>
+    `${name}: ${/^(?:block|thread|grid|_)/.test(name) ? "CUDA" : "Python"}'s name, not JavaScript's; write ${instead}`,
   unimported: (name: string, instead: string) => `${name} is not defined here; write ${instead}`,
   untaken: (name: string) =>
     `${name} is not defined here; take it in the function's first argument, ({ ${name}, … }) => …`,
   unexported: (name: string) => `${name} is not defined here; write import { ${name} } from "tilescript"`,
   undeclared: (name: string) =>
     `${name} is not defined here; make it with const, import it, or declare it among the params and take it, ({ ${name}, … }) => …`,
+  constructed: (name: string) => `${name}: this is a function and no class; write ${name}(…) without new`,
   unquoted: (name: string) =>
     `${name} is not defined here; write "${name}" in quotes for the name of a size, take it in a function, ({ ${name} }) => …, or make it with const`,
   called: (dtype: string) => `${dtype}: a dtype is not a function; write x.to(tl.${dtype})`,

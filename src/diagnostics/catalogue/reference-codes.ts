@@ -29,6 +29,8 @@ export const referenceArgument = defineCode("reference-argument", {
     `reference: there is no input ${name}; there are ${known.join(", ")}, to take by name, ({ ${known[0] ?? "x"} }, torch) => …`,
   config: (name: string) =>
     `reference: ${name} differs between the configs, and the result may not; compute it without ${name}`,
+  function: () =>
+    "reference: a function of JavaScript's cannot be recorded, as torch.vmap takes one; write it with tensors of one more axis, or in Python, reference: python`…`",
   kind: (got: string) =>
     `reference: an argument is a torch value, a number, a boolean, a string or a list of these; this one is ${got}`,
 });

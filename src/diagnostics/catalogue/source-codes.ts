@@ -56,10 +56,11 @@ function logical(operator: string, left: string, right: string): string {
 }
 
 /** What a comparison decides: its remedy alone would leave JavaScript to choose by a handle. */
-export type Choice = "if" | "conditional" | undefined;
+export type Choice = "if" | "while" | "conditional" | undefined;
 
 function chosen(condition: string, choice: Choice): string {
   if (choice === undefined) return condition;
+  if (choice === "while") return `tl.whileLoop(() => ${condition}, () => …)`;
   return choice === "if" ? `tl.when(${condition}, () => …)` : `tl.where(${condition}, a, b)`;
 }
 
@@ -180,8 +181,20 @@ export const hiddenCoercion = defineCode("hidden-coercion", {
     `\`${callee}\` asks about a number of JavaScript, and is false for every traced value; \`typeof x === "number"\` tells such numbers from traced values, and x.ne(x) is true of NaN`,
   length: () =>
     "`Array(…)` of a traced value is an array of one element, because JavaScript does not know its number; loop with tl.range(…)",
-  template: () =>
-    "a template cannot hold a traced value, which is a number only while the kernel runs; print it with tl.devicePrint(…)",
+  template: (what = "a template") =>
+    `${what} cannot hold a traced value, which is a number only while the kernel runs; print it with tl.devicePrint(…)`,
+  /** `Number(N)`, `parseInt(N)` */
+  converted: (callee: string, given: string) =>
+    `\`${callee}\` takes numbers of JavaScript, and a traced value is a number only while the kernel runs; write ${subject(given)} itself, or ${subject(given)}.to(tl.int32) for an integer`,
+  /** `f(x = 1)` */
+  keyword: (name: string, value: string) =>
+    `\`${name} = \` is Python's keyword argument, and JavaScript assigns to ${name}; write ${plainText(value, "the value")} at its place, or { ${name}: ${plainText(value, "…")} } in an object at the end`,
+  /** `(M, N)` */
+  tuple: (items: readonly string[]) =>
+    `\`(a, b)\` is Python's tuple, and JavaScript takes its last item alone; write [${items.map((item) => plainText(item, "…")).join(", ")}]`,
+  /** `N // 2;` */
+  comment: (left: string, right: string) =>
+    `\`//\` begins a comment in JavaScript, and ${right} is not divided by; write ${call(left, "floorDiv", right)}`,
 });
 
 export const tracedCondition = defineCode("traced-condition", {

@@ -262,7 +262,7 @@ tl.store(y.at(i), last.value);`,
   },
   "unused-value": {
     means:
-      "The kernel computes something that nothing uses. A truth value that nothing uses is an error, because JavaScript takes every traced value for true: here a condition in a field of a class. Another result is a warning.",
+      "The kernel computes something that nothing uses. It is an error for a truth value by which JavaScript decides, because JavaScript takes every traced value for true: here a condition in a field of a class. Engines other than V8 (Bun, pages) cannot tell whether JavaScript decides by it, and refuse each. Another result is a warning.",
     says: "eq: nothing uses this truth value, so JavaScript may have taken it for true; choose with tl.where(condition, a, b), branch with tl.when(condition, () => …), or remove it",
     fails: {
       body: `const here = new (class {

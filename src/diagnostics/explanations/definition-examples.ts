@@ -81,8 +81,8 @@ await build(kernel("example", { params: { y: tensor.out(tl.float32, [16]) }, gri
   },
   "unknown-part": {
     means: "The spec has no part of this name, so it would have no effect.",
-    says: "example: configs is not a part of a spec; write config",
-    fails: { config: "configs: { BLOCK: 16 }," },
+    says: "example: confg is not a part of a spec; write config",
+    fails: { config: "confg: { BLOCK: 16 }," },
     passes: { config: "config: { BLOCK: 16 }," },
   },
   "unused-tensor": {

@@ -20,7 +20,7 @@ export const operands = {
   coercion: {
     means: "JavaScript asked a traced value for its number, which exists only while the kernel runs.",
     says: "JavaScript cannot compute with a traced value (int32); use its methods, such as .add(…), .lt(…), .eq(…)",
-    fails: { body: "tl.store(y.at(i), tl.load(x.at(parseInt(N as never))));" },
+    fails: { body: "tl.store(y.at(i), tl.load(x.at([2].at(N as never) as never)));" },
     passes: { body: "tl.store(y.at(i), tl.load(x.at(N.floorDiv(2))));" },
   },
   "missing-property": {
@@ -78,7 +78,7 @@ export const rules = {
   },
   "dot-operands": {
     means: "The operands of a matrix product agree in dtype and in the inner dimension.",
-    says: "dot: needs tiles of rank 2 or 3, this is [BLOCK]",
+    says: "dot: needs tiles of rank 2 or 3, this is [BLOCK]; of two vectors, tl.sum(a.mul(b))",
     fails: { body: "const v = tl.load(x.at(i));\ntl.store(y.at(i), tl.dot(v, v));" },
     passes: { body: "const v = tl.load(x.at(i));\ntl.store(y.at(i), v.mul(v));" },
   },

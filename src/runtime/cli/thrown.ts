@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { packageFolder, version } from "../system/package-folder.js";
 import { problem, type Diagnostic, type Location } from "../../diagnostics/diagnostic.js";
 import { undefinedName } from "../../diagnostics/python-names.js";
+import { pythonSyntax } from "../../diagnostics/python-syntax.js";
 import { exception, imports, syntax } from "../../diagnostics/catalogue/command-codes.js";
 
 /** One message, or one for each error of syntax. */
@@ -16,9 +17,18 @@ export function thrownDiagnostics(error: unknown): readonly Diagnostic[] {
 
 /** esbuild, which reads TypeScript for tsx, counts columns from 0. */
 function syntaxErrors(message: string): readonly Diagnostic[] {
-  return [...message.matchAll(/^(.+):(\d+):(\d+): ERROR: (.*)$/gm)].map(([, file, line, column, text]) =>
-    problem(syntax(text!), { file: file!, line: Number(line), column: Number(column) + 1 }),
-  );
+  return [...message.matchAll(/^(.+):(\d+):(\d+): ERROR: (.*)$/gm)].map(([, file, line, column, text]) => {
+    const said = pythonSyntax(text!, lineOf(file!, Number(line))) ?? text!;
+    return problem(syntax(said), { file: file!, line: Number(line), column: Number(column) + 1 });
+  });
+}
+
+function lineOf(file: string, line: number): string {
+  try {
+    return readFileSync(file, "utf8").split("\n")[line - 1] ?? "";
+  } catch {
+    return "";
+  }
 }
 
 /** An import of something that is not there: Node says which, and in which file, but not on which line. */

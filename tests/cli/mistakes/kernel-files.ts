@@ -10,6 +10,43 @@ export const kernelFiles: readonly Mistake[] = [
     code: 1,
     says: 'kernel.ts:1:27 - error syntax: Unexpected ";"',
   },
+  ...(
+    [
+      ["an assignment to a call", "z.at(i) = x;", "a call cannot be assigned; write tl.store(z.at(i), x)"],
+      ["Python's product of matrices", "const c = a @ b;", "JavaScript has no `@`; write tl.dot(a, b)"],
+      ["Python's new axis", "const r = i[:, None];", "`x[:, None]` is Python's; write x.col, and x.row for x[None, :]"],
+      ["Python's lambda", "const g = lambda meta: 1;", "`lambda` is Python's; write (x) => …"],
+      ["Python's loop", "for k in range(0, 4):", "write for (const k of tl.range(0, N, BLOCK)) { … }"],
+      ["Python's if", "if pid == 0:", "`if …:` is Python's; write tl.when(condition, () => { … })"],
+      ["Python's and", "const m = a and b;", "`and` is Python's; write a.and(b)"],
+      ["Python's not", "const m = not a;", "`not` is Python's; write a.not()"],
+      ["Python's choice", "const v = a if m else b;", "`a if c else b` is Python's; write tl.where(c, a, b)"],
+      ["Python's function", "def add(x_ptr, n):", "`def` is Python's; write const add = (x, y) => { … }"],
+      [
+        "Triton's decorator",
+        "@triton.jit\nfunction add() {}",
+        "a kernel has no decorator; write export const add = kernel(",
+      ],
+      ["Triton's import", "import triton.language as tl", "this import is Python's; write import { constexpr, kernel,"],
+      ["Python's comment", "# adds two vectors", "`#` begins no comment in JavaScript; write // …"],
+      ["a wait in a kernel", "const f = () => { await tl.store(a, b); };", "a kernel does not wait; remove await"],
+    ] as const
+  ).map(([title, wrong, says]): Mistake => ({
+    title,
+    args: "check FILE",
+    file: `export const a = 1;\n${wrong}\n`,
+    code: 1,
+    line: 2,
+    says,
+  })),
+  {
+    title: "new before what is no class",
+    args: "check FILE",
+    file: `import { tensor, tl } from "tilescript";\nexport const x = new (tensor as any)(tl.float32, ["N"]);\n`,
+    code: 1,
+    line: 2,
+    says: "tensor: this is a function and no class; write tensor(…) without new",
+  },
   {
     title: "an Error on import",
     args: "check FILE",

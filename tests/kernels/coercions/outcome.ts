@@ -68,7 +68,10 @@ export function outcomeOf(snippet: Snippet, folder: string, withSource: boolean)
   try {
     const definition = definitionOf(moduleOf(files, scope)["snippet"]);
     const { ir, seen } = traceAndCheck(definition, withSource ? createSourceIndex() : undefined);
-    said.push(...seen.filter(({ code }) => code !== "no-source"));
+    // A warning about a value that nothing uses is no answer: the engine has said that JavaScript does not decide by it.
+    said.push(
+      ...seen.filter(({ code, severity }) => severity === "error" || !/^(?:no-source|unused-value)$/.test(code)),
+    );
     if (said[0]) return { kind: "refused", code: said[0].code };
     for (const [i, given] of cases.entries()) {
       if (meant[i] === undefined) continue;

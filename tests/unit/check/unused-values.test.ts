@@ -1,12 +1,17 @@
 /** Values that nothing uses: JavaScript takes a traced truth value for true without a word. */
 import { describe, expect, test } from "vitest";
 import { constexpr, kernel, tensor, tl, TileScriptError } from "tilescript";
+import { checkUnused } from "../../../src/check/unused-values.js";
+import { definitionOf } from "../../../src/dsl/definition.js";
 import { compile } from "../../../src/pipeline/compile-kernel.js";
+import { traceAndCheck } from "../../../src/pipeline/traced.js";
 import { lineOf } from "../../support/evaluate.js";
 
-/** What the build says without the author's source, as `severity code: message`. */
-function said(body: (args: any, v: any) => unknown, spec: object = {}): string[] {
-  const built = kernel(
+type Body = (args: any, v: any) => unknown;
+
+/** A kernel that stores what the body gives for a tile of `x`. */
+function unusedIn(body: Body, spec: object = {}) {
+  return kernel(
     "unused",
     {
       params: {
@@ -24,6 +29,11 @@ function said(body: (args: any, v: any) => unknown, spec: object = {}): string[]
       tl.store(args.y.at(offsets), body(args, tl.load(args.x.at(offsets))) as never);
     },
   );
+}
+
+/** What the build says without the author's source, as `severity code: message`. */
+function said(body: Body, spec?: object): string[] {
+  const built = unusedIn(body, spec);
   const shown = (all: readonly { severity: string; code: string; message: string }[]) =>
     all.filter(({ code }) => code !== "no-source").map((each) => `${each.severity} ${each.code}: ${each.message}`);
   try {
@@ -71,7 +81,7 @@ describe("a truth value that JavaScript takes for true", () => {
   test("in the grid, in requirements and in what is computed before a launch", () => {
     const body = (_: unknown, v: any) => v.add(1);
     expect(said(body, { grid: ({ N }: any) => [pick(N.gt(0), 1, 2)] })[0]).toMatch(TAKEN);
-    expect(said(body, { requires: ({ N }: any) => pick(N.gt(0), [], []) })[0]).toMatch(TAKEN);
+    expect(said(body, { requires: ({ N }: any) => pick(N.gt(0), [], [N.gt(1)]) })[0]).toMatch(TAKEN);
   });
 
   test("the message points at the line that made it", () => {
@@ -107,6 +117,24 @@ describe("another result that nothing uses", () => {
       return v;
     };
     expect(said(twice)).toEqual(warned("add"));
+  });
+});
+
+describe("a truth value that decides nothing, where the engine can tell", () => {
+  test("is a warning, as another result is", () => {
+    const unused = (op: string) =>
+      `warning unused-value: ${op}: nothing uses its result; hold it, store it or return it, or remove it`;
+    expect(said(({ N }, v) => (N.gt(0), v))).toEqual([unused("gt")]);
+    expect(said((_, v) => (pick(v.gt(0), 1, 1), v))).toEqual([unused("gt")]);
+    expect(said(({ FLAG }, v) => [FLAG, v][1])).toEqual(["warning unused-value: FLAG: nothing uses it; leave it out"]);
+  });
+
+  test("is an error where the engine cannot, and where another value is asked", () => {
+    const refused = expect.stringMatching(TAKEN) as unknown;
+    expect(said(({ N }, v) => (N.gt(0), pick(N.gt(1), v, 0)))).toEqual([refused, refused]);
+    const { ir } = traceAndCheck(definitionOf(unusedIn(({ N }, v) => (N.gt(0), v))), undefined);
+    const severities = [true, false].map((canTell) => checkUnused(ir, canTell).map(({ severity }) => severity));
+    expect(severities).toEqual([["warning"], ["error"]]);
   });
 });
 

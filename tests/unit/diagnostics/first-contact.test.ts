@@ -7,7 +7,7 @@ import { build } from "../../../src/pipeline/build.js";
 import { firstKernels, firstLines, firstLinesOfTheBuild } from "../../types/first-contact.js";
 import { habitKernels, habitLines, habitLinesOfTheBuild } from "../../types/first-habits.js";
 import { portedKernels, portedLines } from "../../types/first-ports.js";
-import { triedLines, triedLinesOfTheBuild } from "../../types/first-tries.js";
+import { triedKernels, triedLines, triedLinesOfTheBuild } from "../../types/first-tries.js";
 import { imports, setting } from "../../types/mistakes-setting.js";
 
 const folder = join(import.meta.dirname, `../../../node_modules/.cache/first-contact-${process.pid}`);
@@ -30,7 +30,7 @@ async function firstError(name: string, text: string): Promise<Diagnostic | unde
 beforeAll(() => mkdirSync(folder, { recursive: true }));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const kernels = [...firstKernels, ...portedKernels, ...habitKernels];
+const kernels: typeof triedKernels = [...firstKernels, ...portedKernels, ...habitKernels, ...triedKernels];
 const inBody = [
   ...firstLines,
   ...firstLinesOfTheBuild,
@@ -48,9 +48,9 @@ test.each(inBody)("%s", async (_, { wrong, says }, index) => {
   expect({ message: said?.message, line: said?.at?.line }).toEqual({ message: says, line });
 });
 
-test.each(kernels.map(([code, says], index) => [code, says, index] as const))("%s", async (code, says, index) => {
+test.each(kernels.map((each, index) => [each[0], each, index] as const))("%s", async (_, [code, says, line], index) => {
   const said = await firstError(`kernel-${index}`, `export const make = () => ${code};`);
-  expect({ message: said?.message, line: said?.at?.line }).toEqual({ message: says, line: 3 });
+  expect({ message: said?.message, line: said?.at?.line }).toEqual({ message: says, line: line ?? 3 });
 });
 
 test("each sentence has a remedy", () => {

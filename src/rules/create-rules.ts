@@ -15,9 +15,18 @@ import {
   type WhySpan,
 } from "../types/constexpr.js";
 import { subText } from "../types/constexpr-text.js";
-import { call, sameElem, type Call, type DType, type Dt, type Elem } from "../types/dtype.js";
+import { call, isFp8, sameElem, type Call, type DType, type Dt, type Elem, type Fp8Name } from "../types/dtype.js";
 import type { Agree, Both, Checked } from "../types/problem.js";
-import { whyInt, whyLiteral, whyWeak, type WhyInt, type WhyLiteral, type WhyWeak } from "../types/promote.js";
+import {
+  hasAny,
+  whyInt,
+  whyLiteral,
+  whyWeak,
+  type HasAny,
+  type WhyInt,
+  type WhyLiteral,
+  type WhyWeak,
+} from "../types/promote.js";
 import { double, doubleAt, isPowerOfTwo, type DoubleAt, type DoubleLast, type DropLast } from "../types/dims.js";
 import {
   broadcast,
@@ -68,12 +77,27 @@ export type WhyDType<Op extends string, Call extends string, D> =
       : `${Op}: needs a dtype, such as tl.float32`;
 export type ElementOf<D> = D extends DType<any> ? D[Dt] : any;
 
+/**
+ * Triton writes a tile of a number as a constant of its dtype, and has none of 8-bit floats but 0 (measured: 3.6 and 3.9
+ * fail while they compile).
+ */
+type WhyFilled<E> =
+  HasAny<E, Fp8Name> extends true
+    ? `full: Triton fills no ${Call<E>} with a number but 0; write tl.full(shape, value, tl.float32).to(dtype)`
+    : "";
+const whyFilled = (elem: Elem): string =>
+  hasAny(elem, isFp8)
+    ? `full: Triton fills no ${call(elem)} with a number but 0; write tl.full(shape, value, tl.float32).to(dtype)`
+    : "";
+
 /** The value of `full`: a number that the dtype can hold, a constexpr, or a scalar. */
 export type WhyFill<V, E> = V extends number
-  ? WhyLiteral<"full", E, V>
+  ? V extends 0
+    ? WhyLiteral<"full", E, V>
+    : Both<WhyFilled<E>, WhyLiteral<"full", E, V>>
   : V extends ConstLike<any, "int" | "float" | "bool">
     ? V extends ConstLike<any, infer K>
-      ? WhyWeak<"full", E, K>
+      ? Both<WhyFilled<E>, WhyWeak<"full", E, K>>
       : ""
     : V extends TileLike
       ? V[Sh] extends readonly []
@@ -90,9 +114,10 @@ export function whyFill(value: Type, elem: Elem): string {
   }
   if (value.kind !== "constexpr") return "full: the value is a scalar";
   const number = literalValue(value);
-  if (number !== undefined) return whyLiteral("full", elem, number);
+  if (number !== undefined) return (number !== 0 && whyFilled(elem)) || whyLiteral("full", elem, number);
   if (value.text === "true" || value.text === "false") return elem === "int1" ? "" : "full: the value is a scalar";
-  return value.of === "string" ? "full: the value is a scalar" : whyWeak("full", elem, value.of);
+  if (value.of === "string") return "full: the value is a scalar";
+  return whyFilled(elem) || whyWeak("full", elem, value.of);
 }
 export type { DimsOf, ShapeArg };
 

@@ -255,9 +255,9 @@ export function whyDim(op: string, type: Type): string {
 
 /** The shape argument of `zeros`, `full`, `reshape`: each entry is checked at its place. */
 export type ShapeArg<Op extends string, X> = { readonly [K in keyof X]: Checked<X[K], WhyDim<Op, X[K]>> };
-/** The first sentence about a shape argument, or about its size. */
 /** What is said of a number where a shape stands, `x.reshape(8, 8)`. */
 export const notAShape = (op: string): string => `${op}: a shape is a list; write [BLOCK]`;
+/** The first sentence about a shape argument, or about its size. */
 export function whyDims(op: string, types: readonly Type[]): string {
   const why = types.map((type) => whyDim(op, type)).find((sentence) => sentence !== "");
   if (why !== undefined) return why;

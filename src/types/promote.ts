@@ -78,8 +78,9 @@ export function promote(a: Elem, b: Elem): Elem | undefined {
 
 // ---- who has arithmetic ---------------------------------------------------------------------------------------------
 
-type HasAny<E, Kind> = IsAny<E> extends true ? false : [Extract<Members<E>, Kind>] extends [never] ? false : true;
-const hasAny = (elem: Elem, test: (name: DTypeName) => boolean): boolean => members(elem).some(test);
+export type HasAny<E, Kind> =
+  IsAny<E> extends true ? false : [Extract<Members<E>, Kind>] extends [never] ? false : true;
+export const hasAny = (elem: Elem, test: (name: DTypeName) => boolean): boolean => members(elem).some(test);
 
 /** "" unless E is an 8-bit float, or may be: Triton's front end takes them, LLVM does not. */
 export type WhyNoArithmetic<Op extends string, E> =

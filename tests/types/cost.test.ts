@@ -1,4 +1,4 @@
-/** What a kernel costs the checker, as a number that is the same on every machine. `npm run bench:types` says more. */
+/** What a kernel costs the checker, as a number that hardly depends on the machine. `npm run bench:types` says more. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -11,7 +11,9 @@ const importOnly = `import { tl } from "tilescript";\nexport { tl };`;
 
 test("the matrix product stays within its budget of instantiations", { timeout: 120_000 }, () => {
   const gemm = readFileSync(join(root, "examples/gemm.ts"), "utf8");
-  const cost = instantiations(gemm) - instantiations(importOnly);
+  // The compiler reads files side by side, and their order moves a count by up to 80 either way.
+  const counts = (text: string) => Array.from({ length: 5 }, () => instantiations(text)).sort((a, b) => a - b);
+  const cost = counts(gemm)[2]! - counts(importOnly)[2]!;
   const measured = 19_385;
   expect(cost).toBeGreaterThan(0);
   expect(cost).toBeLessThan(measured * 1.1);

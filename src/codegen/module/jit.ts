@@ -80,7 +80,7 @@ export function jitFunctions(
   return [...definitions, kernel];
 }
 
-/** `tl.float16`, or for a dtype variable the constexpr that binds it, or what the first tensor of it holds. */
+/** `tl.float16`, or for a dtype variable the constexpr that binds it, or what is written first or else taken first holds. */
 function dtypeExpression(ir: KernelIR, names: KernelNames, elem: Elem): Expression {
   if (typeof elem === "string") return py.dotted(`tl.${elem}`);
   const binder = ir.params.find((param) => param.kind === "constexpr" && param.variable?.name === elem.name);
@@ -88,14 +88,13 @@ function dtypeExpression(ir: KernelIR, names: KernelNames, elem: Elem): Expressi
   const holds = (param: TensorParam) => typeof param.dtype !== "string" && param.dtype.name === elem.name;
   const tensors = paramsOf(ir, "tensor").filter(holds);
   const present = tensors.filter((param) => !param.optional);
-  const holder = present.find((param) => param.role !== "in") ?? present[0] ?? tensors[0];
-  if (!holder) {
-    // Raw pointers alone have the variable: as of tensors, the first that is written, or the last.
-    const pointers = paramsOf(ir, "pointer").filter(({ dtype }) => nameOf(dtype) === elem.name);
-    const written = writtenThrough(ir);
-    const pointer = pointers.find(({ name }) => written.has(name)) ?? pointers.at(-1)!;
-    return py.dotted(`${names.parameters.get(pointer.value)!}.dtype.element_ty`);
-  }
+  const output = present.find((param) => param.role !== "in");
+  const pointers = paramsOf(ir, "pointer").filter(({ dtype }) => nameOf(dtype) === elem.name);
+  const written = writtenThrough(ir);
+  const target = output ? undefined : pointers.find(({ name }) => written.has(name));
+  const holder = output ?? present[0] ?? tensors[0];
+  if (target || !holder)
+    return py.dotted(`${names.parameters.get((target ?? pointers.at(-1)!).value)!}.dtype.element_ty`);
   return py.dotted(`${names.parameters.get(holder.pointer)!}.dtype${holder.block ? "" : ".element_ty"}`);
 }
 

@@ -62,7 +62,14 @@ describe("kernels that one ptxas miscompiles", { timeout: 300_000 }, () => {
     });
     expect(other).toEqual({
       ...shared,
-      unwritten: [{ register: "UR10", address, instruction: "UIADD3 UR30, UP0, UR10, 0x2, URZ" }],
+      // Which registers it takes hangs on how the kernel's addresses are written.
+      unwritten: [
+        {
+          register: expect.stringMatching(/^UR\d+$/),
+          address,
+          instruction: expect.stringMatching(/^UIADD3 UR\d+, UP0, UR\d+, 0x2, URZ$/),
+        },
+      ],
     });
   });
 

@@ -95,7 +95,7 @@ for (const op of ["mul", "eq", "lt", "where", "fma"])
         ? tl.where(x.gt(0), x, 0.1)
         : t[op]!(tl.where(x.gt(0), 0.1, x), 0.1),
   );
-add("full", each(["float16", "bfloat16", "float8e5"], "T[8]"), (x) => tl.full([8], 0.1, x.dtype).to(tl.float32));
+add("full", each(["float16", "bfloat16"], "T[8]"), (x) => tl.full([8], 0.1, x.dtype).to(tl.float32));
 // A number beside a mask is an integer or a float32.
 add("lt", "int1[8]", (x) => x.lt(3));
 add("gt", "int1[8]", (x) => x.gt(-1));

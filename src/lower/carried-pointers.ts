@@ -14,7 +14,7 @@ import {
   type Variable,
 } from "../ir/nodes.js";
 import { walk } from "../ir/walk.js";
-import { carriesPointers, isConstexpr, isInside, type Moving, movingLanes } from "./moving-index.js";
+import { isConstexpr, isInside, type Moving, movingLanes, multipliesIn } from "./moving-index.js";
 import { ADD, author, id, isScalar, MUL, term, together, type View } from "./view-terms.js";
 import type { WrittenOnce } from "./written-once.js";
 
@@ -23,6 +23,7 @@ interface Loop {
   readonly statement: ForStatement;
   /** How many blocks are open outside it. */
   readonly depth: number;
+  readonly multiplies: boolean;
   readonly carries: boolean;
   readonly carried: Map<string, Carried>;
 }
@@ -48,13 +49,14 @@ export class CarriedPointers {
   /** The branch of each arm. */
   readonly #arms = new Map<Block, IfStatement>();
 
-  /** `kept` are indices that the lowered program still computes in their loop. */
+  /** `kept` are indices that the lowered program still computes in their loop; `carries`, whether loops carry any. */
   constructor(
     readonly recorder: Builder,
     readonly values: WrittenOnce,
     readonly definitions: ReadonlyMap<Value, Statement>,
     bodies: readonly Block[],
     readonly kept: ReadonlySet<Value>,
+    readonly carries: boolean,
   ) {
     for (const body of bodies)
       walk(body, (statement) => {
@@ -65,10 +67,12 @@ export class CarriedPointers {
 
   /** Runs `body`, in which a loop is open. */
   loop<T>(statement: ForStatement, body: () => T): T {
+    const multiplies = multipliesIn(statement);
     const loop: Loop = {
       statement,
       depth: this.recorder.depth,
-      carries: carriesPointers(statement),
+      multiplies,
+      carries: this.carries && multiplies,
       carried: new Map(),
     };
     this.#loops.push(loop);
@@ -167,7 +171,7 @@ export class CarriedPointers {
 
   /** Whether the innermost loop multiplies matrices, so that each instruction for an address counts. */
   get multiplies(): boolean {
-    return this.#loops.at(-1)?.carries ?? false;
+    return this.#loops.at(-1)?.multiplies ?? false;
   }
 
   /** Whether an index is the same in each turn of the innermost loop. */

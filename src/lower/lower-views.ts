@@ -51,9 +51,9 @@ import {
 } from "./view-terms.js";
 import { type Plan, WrittenOnce } from "./written-once.js";
 
-/** The kernel with every view written out. */
-export function lowerViews(ir: KernelIR): KernelIR {
-  const known = { bounds: viewBounds(ir), definitions: definitions(...bodiesOf(ir)) };
+/** The kernel with every view written out. `carries` says whether loops that multiply may carry pointers. */
+export function lowerViews(ir: KernelIR, { carries = true } = {}): KernelIR {
+  const known = { bounds: viewBounds(ir), definitions: definitions(...bodiesOf(ir)), carries };
   const first = new Lowering(ir, known);
   first.kernel();
   const second = new Lowering(ir, known, first.plan);
@@ -73,6 +73,7 @@ function usedIn(ir: KernelIR): ReadonlySet<Value> {
 interface Known {
   readonly bounds: (place: ViewAxis) => Bounds;
   readonly definitions: ReadonlyMap<Value, Statement>;
+  readonly carries: boolean;
 }
 
 /** A comparison of a mask. */
@@ -94,14 +95,14 @@ class Lowering {
 
   constructor(
     readonly ir: KernelIR,
-    { bounds, definitions }: Known,
+    { bounds, definitions, carries }: Known,
     planned?: Plan,
     kept: ReadonlySet<Value> = new Set(),
   ) {
     this.#bounds = bounds;
     this.#definitions = definitions;
     this.#values = new WrittenOnce(this.#recorder, bodiesOf(ir), planned);
-    this.#carried = new CarriedPointers(this.#recorder, this.#values, this.#definitions, bodiesOf(ir), kept);
+    this.#carried = new CarriedPointers(this.#recorder, this.#values, this.#definitions, bodiesOf(ir), kept, carries);
   }
 
   get plan(): Plan {

@@ -16,7 +16,7 @@ import {
 import { walk } from "../ir/walk.js";
 
 /** Whether a loop's pointers are worth a register each: it multiplies matrices, and Triton does not unroll it. */
-export function carriesPointers(loop: ForStatement): boolean {
+export function multipliesIn(loop: ForStatement): boolean {
   let multiplies = false;
   walk(loop.body, (statement) => {
     if (statement.kind === "op" && statement.op.facts.contracts) multiplies = true;

@@ -5,6 +5,8 @@ import { bodiesOf, hostBlocksOf, walkUses } from "../ir/walk.js";
 import type { Dim } from "../types/shape.js";
 import type { AttentionForm } from "./attention-form.js";
 import { rowsAreFree } from "./free-rows.js";
+import { givesPlacesAlone } from "./places.js";
+import { readsAlike } from "./plain-loads.js";
 import { bytesOf, SHARED_BYTES } from "./shared-memory.js";
 import { unsuited } from "./unsuited.js";
 
@@ -103,7 +105,10 @@ function sharedBytes({ shape, queries, loops, stores }: AttentionForm, { values 
  * Whether the constexpr is a loop's step and the length of blocks alone. Then another value changes the order of sums, and
  * nothing else.
  */
-function onlySizesBlocks(ir: KernelIR, { loops }: AttentionForm, columns: string): boolean {
+function onlySizesBlocks(ir: KernelIR, { loops, loads }: AttentionForm, columns: string): boolean {
+  const starts = new Set(loops.map(({ turns }) => turns.index));
+  if (!givesPlacesAlone(ir, columns, starts) || !loads.every((each) => readsAlike(each, ir, columns, starts)))
+    return false;
   const param = ir.params.find(({ name }) => name === columns);
   if (param?.kind !== "constexpr" || param.from !== "config") return false;
   const isIt = (value: Value) =>

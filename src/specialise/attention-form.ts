@@ -21,6 +21,7 @@ import { dot } from "../ops/dot.js";
 import type { Dim } from "../types/shape.js";
 import type { BlockAccess } from "./block-access.js";
 import { neededBy, takenBy } from "./needed.js";
+import { checkPlainLoad } from "./plain-loads.js";
 import { isProduct, multipliedBlock, productsIn, storedValue, writtenBlock } from "./tensor-blocks.js";
 import { unsuited } from "./unsuited.js";
 
@@ -32,6 +33,8 @@ export interface AttentionForm {
   /** The other state. */
   readonly states: readonly LetStatement[];
   readonly stores: readonly AttentionStore[];
+  /** What else it loads. */
+  readonly loads: readonly OpStatement[];
   /** Rows, keys of a turn, elements of a query, elements of a value. */
   readonly shape: readonly [Dim, Dim, Dim, Dim];
 }
@@ -75,6 +78,7 @@ export function attentionForm(ir: KernelIR): AttentionForm {
 
 class AttentionReader {
   readonly #made: ReadonlyMap<Value, Statement>;
+  readonly #loads: OpStatement[] = [];
 
   constructor(readonly ir: KernelIR) {
     this.#made = definitions(ir.body);
@@ -99,7 +103,7 @@ class AttentionReader {
     const [, inner] = shapeOf(first.scores.operands[0]!);
     const shape = [rows!, columns!, inner!, width!] as const;
     const states = lets.filter((each) => each !== accumulator);
-    return { kind: "attention", loops, queries, accumulator, states, stores, shape };
+    return { kind: "attention", loops, queries, accumulator, states, stores, loads: this.#loads, shape };
   }
 
   // ---- loops --------------------------------------------------------------------------------------------------------
@@ -194,7 +198,7 @@ class AttentionReader {
     const loaded = new Set(loads.flatMap(({ results }) => results));
     for (const statement of statements) {
       if (statement.kind === "write" || loads.includes(statement as OpStatement)) continue;
-      checkPure(statement);
+      this.#checkComputes(statement);
       if (products.includes(statement as OpStatement) || !takenBy(statement).some((value) => loaded.has(value)))
         continue;
       if (statement.kind !== "op" || !statement.op.lowering?.permutes)
@@ -235,11 +239,24 @@ class AttentionReader {
       if (statement.kind === "for" || statement.kind === "let" || statement === queries) return [];
       if (statement.kind === "op" && statement.op.effect === "write")
         return i < last ? unsuited("it writes before its loops end", statement.at) : [this.#store(statement)];
-      checkPure(statement);
+      this.#checkComputes(statement);
       return [];
     });
     if (!stores.some(({ block }) => block)) unsuited("it writes no block after its loops", loops.at(-1)!.at);
     return stores;
+  }
+
+  /** What computes, reads state, or loads what changes scores or sums; branches of such. */
+  #checkComputes(statement: Statement): void {
+    if (statement.kind === "read") return;
+    if (statement.kind === "op" && statement.op.effect === "pure") return;
+    if (statement.kind === "op" && statement.op.effect === "read") {
+      checkPlainLoad(statement, this.ir, this.#made);
+      this.#loads.push(statement);
+      return;
+    }
+    if (statement.kind !== "if") return unsuited("it does more than load, multiply and compute", statement.at);
+    for (const { statements } of blocksOf(statement)) statements.forEach((each) => this.#checkComputes(each));
   }
 
   #store(statement: OpStatement): AttentionStore {
@@ -264,15 +281,6 @@ function checkProduct({ op, options, results, at }: OpStatement): void {
   const type = results[0]?.type;
   if (type?.kind !== "tile" || type.dtype !== "float32") unsuited("its product is not summed in float32", at);
   if (type.shape.length !== 2) unsuited("its product has more than two axes", at);
-}
-
-/** What computes, or reads state; branches of such. */
-function checkPure(statement: Statement): void {
-  if (statement.kind === "read") return;
-  if (statement.kind === "op" && statement.op.effect === "pure") return;
-  if (statement.kind !== "if")
-    return unsuited("it does more than load queries, keys and values, multiply and compute", statement.at);
-  for (const { statements } of blocksOf(statement)) statements.forEach(checkPure);
 }
 
 function checkPlain({ axes, lead, tensor, statement }: BlockAccess): void {

@@ -10,8 +10,10 @@ import {
 } from "../ir/nodes.js";
 import { bodiesOf, definitions, hostBlocksOf, valuesIn, walk, walkUses } from "../ir/walk.js";
 import type { AttentionForm } from "./attention-form.js";
-import { isProgram } from "./longest-rows.js";
+import { axisOf, isProgram } from "./longest-rows.js";
 import { neededBy } from "./needed.js";
+import { givesPlacesAlone } from "./places.js";
+import { readsAlike } from "./plain-loads.js";
 
 /**
  * Whether the constexpr says how many rows a program has, and nothing else: it is the length of blocks, a program's first row
@@ -25,9 +27,11 @@ export function rowsAreFree(ir: KernelIR, form: AttentionForm): boolean {
   const isIt = (value: Value) => value === param.value || (value.type.kind === "constexpr" && value.type.text === rows);
   const first = firstRow(ir, form, isIt);
   return (
+    typeof rows === "string" &&
     first !== undefined &&
     !boundsFollow(ir, form, first) &&
     accessesBlocksAlone(ir, form) &&
+    saysWhere(ir, form, rows, first) &&
     bodiesOf(ir).every((body) => hasUses(body, isIt, (by, value) => by === first || isLength(by, value))) &&
     hostBlocksOf(ir).every(({ block }) => hasUses(block, isIt, (by) => block === ir.grid.block && isCount(form, by)))
   );
@@ -56,9 +60,32 @@ const boundsFollow = (ir: KernelIR, { loops }: AttentionForm, first: OpStatement
     ir.body.statements,
   ).includes(first);
 
-function accessesBlocksAlone(ir: KernelIR, { queries, loops, stores }: AttentionForm): boolean {
+/** Whether the program's number is taken for its rows' places alone. */
+function saysWhere(ir: KernelIR, { loads }: AttentionForm, rows: string, first: OpStatement): boolean {
+  const numbers = numbersOf(ir, first);
+  return (
+    loads.every((each) => readsAlike(each, ir, rows, numbers)) &&
+    hasUses(
+      ir.body,
+      (value) => numbers.has(value),
+      (by) => by === first,
+    ) &&
+    givesPlacesAlone(ir, rows, new Set(first.results))
+  );
+}
+
+/** The program's number on the axis of rows, wherever the kernel asks for it. */
+function numbersOf(ir: KernelIR, first: OpStatement): ReadonlySet<Value> {
+  const programs = [...definitions(ir.body).values()].filter(isProgram);
+  const own = programs.find(({ results: [number] }) => first.operands.includes(number));
+  const others = programs.filter((each) => axisOf(each) === undefined || axisOf(each) === axisOf(own!));
+  return new Set(others.flatMap(({ results }) => results));
+}
+
+function accessesBlocksAlone(ir: KernelIR, { queries, loops, stores, loads }: AttentionForm): boolean {
   const blocks = new Set<Statement>([
     queries.statement,
+    ...loads,
     ...loops.flatMap(({ keys, values }) => [keys.block.statement, values.block.statement]),
     ...stores.flatMap(({ block, statement }) => (block ? [statement] : [])),
   ]);

@@ -11,13 +11,15 @@ import {
 } from "../ir/nodes.js";
 import { LaunchFacts } from "../analysis/launch-facts.js";
 import { nonNegativeValues } from "../analysis/signs.js";
-import { blocksOf, definitions, resultsOf, walk } from "../ir/walk.js";
+import { argumentsOf, blocksOf, definitions, resultsOf, walk } from "../ir/walk.js";
 import { type AttentionConfig, attentionConfigs } from "./attention-configs.js";
 import { type AttentionForm, attentionForm, type AttentionLoop } from "./attention-form.js";
-import { columnSides, type Dims, type Side } from "./attention-layouts.js";
+import { columnSides, type Dims, shapeOf, type Side } from "./attention-layouts.js";
 import { hidesBeyond, type Masks, masksOf } from "./attention-masks.js";
 import type { BlockAccess } from "./block-access.js";
 import { checkLanguage } from "./gluon-language.js";
+import { lowerViews } from "../lower/lower-views.js";
+import { isLoad } from "./plain-loads.js";
 import { checkDTypes, checkLaunch, loopOf } from "./suited-launch.js";
 import { neededBy, takenBy } from "./needed.js";
 import { longestLast } from "./longest-rows.js";
@@ -41,6 +43,8 @@ export interface SpecialisedAttention {
   /** What each part computes. */
   readonly produced: ReadonlySet<Statement>;
   readonly consumed: ReadonlySet<Statement>;
+  /** What a turn loads besides, and what that takes, while its products run. */
+  readonly loaded: ReadonlySet<Statement>;
   /** What a turn computes of the sum. */
   readonly carried: ReadonlySet<Statement>;
   /** The masks of its loops that count keys. */
@@ -56,8 +60,10 @@ export interface SpecialisedAttention {
 }
 
 /** @throws Unsuited */
-export function specialisedAttention(ir: KernelIR, lowered: KernelIR): SpecialisedAttention {
+export function specialisedAttention(ir: KernelIR, given: KernelIR): SpecialisedAttention {
   const form = attentionForm(ir);
+  // Pointers that a loop carries would fill registers, and parts carry the author's state alone.
+  const lowered = form.loads.length > 0 ? lowerViews(ir, { carries: false }) : given;
   const dims = dimsOf(form);
   checkLaunch(
     ir,
@@ -88,6 +94,10 @@ export function specialisedAttention(ir: KernelIR, lowered: KernelIR): Specialis
   const carried = [...loops].flatMap(([loop, { carried, sums }]) =>
     neededBy([carried], loop.body.statements).filter((each) => followsFrom(each, sums, loop.body.statements)),
   );
+  const loaded = [...loops.keys()].flatMap(({ body: { statements } }) => {
+    const loads = statements.filter((each) => isLoad(each) && consumed.includes(each));
+    return [...loads, ...neededBy(loads.flatMap(argumentsOf), statements)];
+  });
   return {
     kind: "attention",
     form,
@@ -98,6 +108,7 @@ export function specialisedAttention(ir: KernelIR, lowered: KernelIR): Specialis
     stores,
     produced: new Set(produced),
     consumed: new Set(consumed),
+    loaded: new Set(loaded),
     carried: new Set(carried),
     masks,
     sides: columnSides(consumed, dims),
@@ -155,6 +166,10 @@ function followsFrom(statement: Statement, sums: unknown, turn: readonly Stateme
   return neededBy(values, turn).some((each) => each.kind === "read" && each.variable === sums);
 }
 
+/** A number that producer and consumers may load alike. */
+const isScalarLoad = (statement: OpStatement): boolean =>
+  isLoad(statement) && statement.results.every((value) => shapeOf(value).length === 0);
+
 /** Every part computes by itself where blocks lie, and each consumer its own rows. */
 function checkParts(
   form: AttentionForm,
@@ -164,12 +179,12 @@ function checkParts(
   stores: ReadonlyMap<Statement, BlockAccess | undefined>,
 ): void {
   for (const statement of flat(produced)) {
-    if (statement.kind === "read" || (statement.kind === "op" && statement.op.effect !== "pure"))
+    const isGiven = statement.kind === "op" && (statement.op.effect === "pure" || isScalarLoad(statement));
+    if (!isGiven && statement.kind !== "if")
       unsuited("where its blocks lie depends on what it loads or carries", statement.at);
     if (statement.kind === "op") checkLanguage(statement);
   }
   const ops = flat(consumed).filter((each) => each.kind === "op");
-  for (const { op, at } of ops) if (op.effect !== "pure") unsuited("it computes with what else it loads", at);
   checkRows(ops, dims.rows as string, true);
   ops.forEach(checkLanguage);
   const blocks = [form.queries, ...form.stores.flatMap(({ block }) => block ?? [])];

@@ -167,7 +167,7 @@ class AttentionPart extends AttentionLoads {
       case "multiply":
         return step.operands.includes(KEYS) ? this.#multiplyKeys() : this.#multiplyValues();
       case "settle":
-        return step.running > 0 ? this.#settleScores() : this.#settleSum();
+        return step.running > 0 ? this.#settleScores(turn) : this.#settleSum();
       case "compute":
         return step.what === "weights" ? this.#makeWeights(turn!) : this.#carry(turn!);
       case "release":
@@ -287,7 +287,10 @@ class AttentionPart extends AttentionLoads {
     );
   }
 
-  #settleScores(): void {
+  /** What the turn loads besides comes while the products run. */
+  #settleScores(turn: Block | undefined): void {
+    const { loaded } = this.specialised;
+    this.appendNeeded((turn?.statements ?? []).filter((each) => loaded.has(each)));
     const { scores, sums } = this.loop;
     const after = this.fresh(sums.type);
     const deps = py.keyword("deps", py.none);
@@ -315,10 +318,10 @@ class AttentionPart extends AttentionLoads {
 
   // ---- the author's statements --------------------------------------------------------------------------------------
 
-  /** Everything but what follows from the sum, which a product still adds to. */
+  /** Everything but what is loaded, and what follows from the sum, which a product still adds to. */
   #makeWeights({ statements }: Block): void {
-    const { carried } = this.specialised;
-    this.appendNeeded(statements.filter((each) => !carried.has(each)));
+    const { carried, loaded } = this.specialised;
+    this.appendNeeded(statements.filter((each) => !carried.has(each) && !loaded.has(each)));
   }
 
   #carry({ statements }: Block): void {

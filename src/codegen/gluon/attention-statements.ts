@@ -115,7 +115,8 @@ export class AttentionStatements extends TilePart {
     const own = this.inRows(statement, layout);
     const operands = own.operands.map((each) => each && this.now(each));
     const laid = layout && own.op === statement.op ? { layout: this.#said(layout) } : {};
-    const options = { ...own.options, ...laid };
+    const given = Object.entries(own.options).map(([name, value]) => [name, this.now(value)] as const);
+    const options = { ...Object.fromEntries(given), ...laid };
     if (result && statement.op.spelling.form === "expand" && sides.get(result) === "sum" && this.#isOfRows(taken[0]!))
       operands[0] = this.#converted(operands[0] as Value, this.#sliceOf(this.names.sumLayout));
     if (!foldsSum(statement, dims))

@@ -85,6 +85,12 @@ describe("should recognise attention", () => {
     ["of keys in a window, in three loops", modifications.slidingWindow, 3, 1],
     ["with scores that approach a number", modifications.softCapped, 1, 1],
     ["with a bias that follows from the distance", modifications.sloped, 2, 1],
+    ["with a bias that is loaded by distance", relativeAttention, 2, 1],
+    ["with a bias that is loaded for each score", modifications.biased, 1, 1],
+    ["with a slope that is loaded", modifications.loadedSlopes, 1, 1],
+    ["with flags of keys", modifications.padded, 1, 1],
+    ["of documents", modifications.documents, 1, 1],
+    ["of as many keys as are loaded", modifications.lengths, 1, 1],
   ])("%s", (_, kernel, loops, stores) => {
     const { form, configs } = attentionOf(kernel);
     expect([form.loops.length, form.stores.length]).toEqual([loops, stores]);
@@ -100,6 +106,9 @@ describe("should recognise attention", () => {
     expect(keys(attentions.unmasked)).toEqual([64]);
     // Its own arithmetic uses the number of keys.
     expect(keys(attentions.inTwoLoops)).toEqual([64, 64, 128]);
+    expect(keys(attentions.byHead)).toEqual([128, 128]);
+    for (const kernel of [attentions.countingTurns, attentions.countingKeys, attentions.byTurn])
+      expect(keys(kernel)).toEqual([64]);
   });
 
   test("and give three consumers rows, where rows are counted in blocks alone", () => {
@@ -107,8 +116,9 @@ describe("should recognise attention", () => {
     expect(most(attention)).toEqual([2, 1, 3]);
     expect(attentionOf(attention).configs.at(-1)!.config.values).toEqual({ BLOCK_M: 192, BLOCK_N: 128 });
     expect(most(attentions.headsOf64)).toEqual([2, 3]);
-    const { counted, countedInGrid, endingAtRows, perRow, headsOf128 } = attentions;
-    for (const kernel of [counted, countedInGrid, endingAtRows, perRow, headsOf128])
+    expect(most(attentions.byHead)).toEqual([2, 3]);
+    const { counted, countedInGrid, endingAtRows, perRow, headsOf128, countingBlocks, countingRows } = attentions;
+    for (const kernel of [counted, countedInGrid, endingAtRows, perRow, headsOf128, countingBlocks, countingRows])
       expect(most(kernel)).not.toContain(3);
   });
 
@@ -144,12 +154,16 @@ test.each([
   ["no product", vectorAdd, "it multiplies no matrices"],
   ["no product but a reduction", softmax, "it multiplies no matrices"],
   ["queries that are changed first", attentions.scaledFirst, /^its first product takes queries that no load ahead/],
-  ["scores with a loaded bias", relativeAttention, /^it does more than load queries, keys and values/],
+  ["a bias whose place follows from state", attentions.fromState, "what it loads follows from state"],
+  ["a bias whose place is loaded", attentions.fromALoad, "what it loads follows from what else it loads"],
+  ["a bias that may change", attentions.fromChanged, "it loads bias, which is no plain input"],
+  ["a volatile bias", attentions.volatile, "it has a volatile load"],
+  ["a bias behind pointers", attentions.fromPointers, /^it loads by pointers/],
   ["scores of rows put together", attentions.mixing, "tl.flip may mix rows"],
   ["weights that follow from the sum", attentions.fromTheSum, /^its weights or its state follow from the sum/],
   ["heads of another length", attentions.longHeads, "its heads have 256 elements; the form takes 64 and 128"],
   ["blocks of few rows", attentions.fewRows, /^none of its configs has blocks of 64 or 128 rows/],
-  ["a store in the loop", attentions.writesEarly, /^it does more than load queries, keys and values/],
+  ["a store in the loop", attentions.writesEarly, "it does more than load, multiply and compute"],
   [
     "a tile of rows by rows",
     attentions.thirdProduct,

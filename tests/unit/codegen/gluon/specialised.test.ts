@@ -7,6 +7,7 @@ import { gemmPersistentTma } from "../../../../examples/gemm-persistent-tma.js";
 import { gemmTma } from "../../../../examples/gemm-tma.js";
 import { gemm } from "../../../../examples/gemm.js";
 import { linearGelu } from "../../../../examples/linear-gelu.js";
+import { relativeAttention } from "../../../../examples/relative-attention.js";
 import { softmax } from "../../../../examples/softmax.js";
 import { vectorAdd } from "../../../../examples/vector-add.js";
 import { lint } from "../../../support/emit.js";
@@ -30,6 +31,12 @@ const specialised = [
   ["sliding-window", modifications.slidingWindow],
   ["soft-capped", modifications.softCapped],
   ["sloped", modifications.sloped],
+  ["relative-attention", relativeAttention],
+  ["biased", modifications.biased],
+  ["loaded-slopes", modifications.loadedSlopes],
+  ["padded", modifications.padded],
+  ["documents", modifications.documents],
+  ["lengths", modifications.lengths],
 ] as const;
 
 /** A function of a module, from its decorators on. */
@@ -55,7 +62,7 @@ describe.each(specialised)("%s", (name, kernel) => {
   });
 });
 
-test.each(["gemm", "linear-gelu", "attention", "in-two-loops"])(
+test.each(["gemm", "linear-gelu", "attention", "in-two-loops", "relative-attention"])(
   "should specialise %s as in its golden file",
   async (name) => {
     const [, kernel] = specialised.find(([each]) => each === name)!;
@@ -113,6 +120,23 @@ test("should compute rows that only masks take behind the turns without masks", 
   );
   expect(places).not.toContain(-1);
   expect(places.toSorted((a, b) => a - b)).toEqual(places);
+});
+
+test("should load what a turn adds to its scores while its products run, with a mask of its own in each loop", async () => {
+  const { python } = (await build(modifications.biased)).emit({ specialise: "always" });
+  const turns = functionIn(python, "_biased_multiply")
+    .split(/\n +for (?=\w+ in range\()/)
+    .slice(2);
+  const loads = turns.filter((turn) => turn.includes("gl.load("));
+  expect(loads).toHaveLength(2);
+  for (const turn of loads) {
+    const places = [/\bscoring = /, /\bcolumns = /, /gl\.load\(/, /warpgroup_mma_wait\(1/].map((each) =>
+      turn.search(each),
+    );
+    expect(places).not.toContain(-1);
+    expect(places.toSorted((a, b) => a - b)).toEqual(places);
+    expect(turn).toMatch(/mask=mask_s & \(columns\[None, :\] < S\)/);
+  }
 });
 
 test("should give a program several tiles of attention, unless the kernel asks how many programs there are", async () => {

@@ -1,4 +1,5 @@
 /** Binds the arguments of a call: reads sizes and dtypes from them, and refuses those that the kernel cannot take. */
+import { jsonText } from "../contract/data-text.js";
 import {
   type Case,
   type CompiledKernel,
@@ -248,7 +249,7 @@ function whyConstexpr({ kind, choices }: ConstexprSignature, value: unknown): st
   return typeof value === "number" ? undefined : "give a number";
 }
 
-const what = (value: unknown): string => (value === undefined || value === null ? "missing" : JSON.stringify(value));
+const what = (value: unknown): string => (value === undefined || value === null ? "missing" : jsonText(value));
 const listed = (names: readonly string[]): string => (names.length === 0 ? "none" : names.join(", "));
 
 function wrong(kernel: string, message: string, at: Location | undefined): never {

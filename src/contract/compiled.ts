@@ -2,6 +2,7 @@
  * The interface of a compiled kernel: emitted Python, a signature that can be JSON, and a way to
  * evaluate it in-process. The runtime only sees this, not the IR.
  */
+import { numberText } from "./data-text.js";
 import type { Access, WantedAccesses } from "./access.js";
 import type { ConfigGpu } from "./configs-by-gpu.js";
 import type { Architecture, DeclaredTargets } from "./kernel-targets.js";
@@ -529,6 +530,6 @@ export function passedConstexprs({ constexprs }: Pick<Signature, "constexprs">):
 /** `M=300 N=200` */
 export function formatSizes(sizes: Readonly<Record<string, number>>): string {
   return Object.entries(sizes)
-    .map(([name, value]) => `${name}=${value}`)
+    .map(([name, value]) => `${name}=${numberText(value)}`)
     .join(" ");
 }

@@ -4,10 +4,24 @@
  */
 export function dataText(data: unknown): string {
   return JSON.stringify(data, (_, value: unknown) => {
-    if (typeof value !== "number" || (Number.isFinite(value) && !Object.is(value, -0))) return value;
+    if (typeof value !== "number" || isOfJSON(value)) return value;
     return { number: numberText(value) };
   });
 }
 
-/** The number in JavaScript: `String` loses the sign of -0. */
-export const numberText = (value: number): string => (Object.is(value, -0) ? "-0" : String(value));
+/** Plain data as JSON for readers: the numbers that JSON lacks are their names, `"NaN"`, `"-Infinity"` or `"-0"`. */
+export function jsonText(data: unknown, indent?: number): string {
+  const named = (_: string, value: unknown): unknown =>
+    typeof value !== "number" || isOfJSON(value) ? value : numberText(value);
+  return JSON.stringify(data, named, indent);
+}
+
+const isOfJSON = (value: number): boolean => Number.isFinite(value) && !Object.is(value, -0);
+
+/** A number, flag or choice in JavaScript: `String` loses the sign of -0. */
+export const numberText = (value: number | bigint | boolean | string): string =>
+  Object.is(value, -0) ? "-0" : String(value);
+
+/** A value as JavaScript writes it. */
+export const literalText = (value: number | bigint | boolean | string): string =>
+  typeof value === "string" ? JSON.stringify(value) : numberText(value);

@@ -1,4 +1,5 @@
 /** Prints the IR as stable text, one statement per line. Tests compare it. */
+import { literalText } from "../contract/data-text.js";
 import {
   type Argument,
   type Block,
@@ -75,7 +76,7 @@ class Printer {
     if (isDType(argument)) return call(argument.dtype);
     if (isFunction(argument)) return functionName(this.ir, argument.function);
     if (!isLiteral(argument)) return "?";
-    return typeof argument.value === "string" ? JSON.stringify(argument.value) : String(argument.value);
+    return literalText(argument.value);
   }
 
   private list(values: readonly (Argument | undefined)[]): string {

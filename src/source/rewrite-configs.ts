@@ -1,4 +1,5 @@
 /** The author's file with other configs: only the lists of configs change. */
+import { literalText } from "../contract/data-text.js";
 import { ts } from "./typescript.js";
 import type { Config, FoundConfigs } from "../contract/compiled.js";
 import { exactly, gpuText } from "../contract/configs-by-gpu.js";
@@ -126,5 +127,5 @@ function kept(list: ts.ArrayLiteralExpression | undefined, { at }: Config): stri
 function configText(config: Config): string {
   const { at: _, gpu: __, values, ...launch } = config;
   const entries = Object.entries({ ...values, ...launch }).filter(([, value]) => value !== undefined);
-  return `{ ${entries.map(([name, value]) => `${name}: ${JSON.stringify(value)}`).join(", ")} }`;
+  return `{ ${entries.map(([name, value]) => `${name}: ${literalText(value)}`).join(", ")} }`;
 }

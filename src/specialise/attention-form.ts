@@ -3,6 +3,7 @@
  * of state that it carries, and adds the product of the weights and its values to a sum. Then each row is stored by itself.
  * Recognised by data flow, in the program before views are lowered.
  */
+import { dataText } from "../contract/data-text.js";
 import {
   type Argument,
   type ForStatement,
@@ -294,7 +295,7 @@ const textOf = (argument: Argument): string =>
     ? argument.type.kind === "constexpr"
       ? argument.type.text
       : String(argument.id)
-    : JSON.stringify(argument);
+    : dataText(argument);
 
 function shapeOf(argument: Argument): readonly Dim[] {
   return isValue(argument) && argument.type.kind === "tile" ? argument.type.shape : [];

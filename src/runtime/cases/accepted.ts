@@ -2,6 +2,7 @@
  * Sizes that a kernel accepts, near sizes that it may refuse: from sizes that it accepts, such as the author's, each size
  * moves towards the wanted one as far as the kernel's requirements let it.
  */
+import { dataText } from "../../contract/data-text.js";
 import fc from "fast-check";
 import type { Case, CompiledKernel } from "../../contract/compiled.js";
 import type { Selection } from "./selection.js";
@@ -21,7 +22,7 @@ export function acceptedCase(
 ): { readonly at: Case } | { readonly refusal: string } {
   const known = accepted.get(kernel) ?? new Map<string, ReturnType<typeof acceptedCase>>();
   accepted.set(kernel, known);
-  const key = JSON.stringify([config, selection]);
+  const key = dataText([config, selection]);
   let found = known.get(key);
   if (found === undefined) known.set(key, (found = findAccepted(kernel, config, selection)));
   return found;

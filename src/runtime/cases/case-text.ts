@@ -1,9 +1,11 @@
 /** Cases and configs in words. */
+import { numberText } from "../../contract/data-text.js";
 import type { Case, Config } from "../../contract/compiled.js";
 
 type Values = Readonly<Record<string, number | boolean | string>>;
 
-const pairs = (values: Values): string[] => Object.entries(values).map(([name, value]) => `${name}=${value}`);
+const pairs = (values: Values): string[] =>
+  Object.entries(values).map(([name, value]) => `${name}=${numberText(value)}`);
 
 /** `M=300 N=200 T=float16 CAUSAL=true`: a case without its memory layouts. */
 export function caseText({ sizes, dtypes, constexprs }: Pick<Case, "sizes" | "dtypes" | "constexprs">): string {

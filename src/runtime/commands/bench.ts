@@ -1,3 +1,4 @@
+import { jsonText } from "../../contract/data-text.js";
 import { Option } from "commander";
 import { dirname, join } from "node:path";
 import pc from "picocolors";
@@ -120,7 +121,7 @@ async function writeReports(reports: readonly BenchReport[], folder: string, str
   for (const report of reports) {
     const file = join(folder, ...(reports.length > 1 ? [report.device_name.replace(/\W+/g, "-")] : []), "bench.json");
     await checkOutput(file);
-    await writeOutput(file, `${JSON.stringify(report, null, 2)}\n`);
+    await writeOutput(file, `${jsonText(report, 2)}\n`);
     streams.err(`wrote ${file}\n`);
     await writePlots(report, dirname(file), streams);
   }

@@ -1,4 +1,5 @@
 /** One kernel of a Triton file: its text, built and emitted again, and compared with the original as Triton's IR. */
+import { dataText } from "../../contract/data-text.js";
 import type { CompiledKernel } from "../../contract/compiled.js";
 import { hasBlockPointers, withoutBlockPointers } from "../../import/blocks/block-pointers.js";
 import { helperTypes } from "../../import/helper-types.js";
@@ -200,9 +201,9 @@ function alike(calls: readonly ReadCall[], specialise: ReadonlySet<string> | und
     if (given.kind === "descriptor") return `descriptor ${given.block.length} ${given.padding}`;
     if (given.kind !== "constant") return given.kind === "pointer" ? "pointer" : given.dtype;
     const isFixed = specialise && (specialise.size === 0 || specialise.has(name));
-    if (isFixed) return JSON.stringify(given.value);
+    if (isFixed) return dataText(given.value);
     const { value } = given;
-    return value.what === "constant" ? value.of : JSON.stringify(value);
+    return value.what === "constant" ? value.of : dataText(value);
   };
   const [first] = calls;
   return calls.filter((call) =>

@@ -2,6 +2,7 @@
  * What has to hold of an imported kernel's launches, from what is open of its proofs and from the launches that were
  * noted: a condition counts only if every noted launch meets it.
  */
+import { dataText } from "../../contract/data-text.js";
 import type { CompiledKernel, HostExpression, Lack } from "../../contract/compiled.js";
 import { holdsOfAll, type Inferred, type NotedValues } from "../../import/inferred/inferred.js";
 import { notedGrid } from "../../import/inferred/noted-grid.js";
@@ -69,10 +70,10 @@ class Inference {
 
   /** For each lack the first condition that is new and holds of every launch. */
   #conditionsFor(lacks: readonly Lack[], known: readonly HostExpression[]): readonly HostExpression[] {
-    const texts = new Set(known.map((each) => JSON.stringify(each)));
+    const texts = new Set(known.map((each) => dataText(each)));
     return lacks.flatMap(({ wanted }) => {
-      const found = wanted.find((each) => !texts.has(JSON.stringify(each)) && holdsOfAll(each, this.noted));
-      if (found) texts.add(JSON.stringify(found));
+      const found = wanted.find((each) => !texts.has(dataText(each)) && holdsOfAll(each, this.noted));
+      if (found) texts.add(dataText(found));
       return found ? [found] : [];
     });
   }

@@ -2,6 +2,7 @@
  * A kernel with views, settled by the launches that were noted: its grid by sizes, and what a launch has to meet. A view
  * that a proof refutes even so becomes a pointer again, and an output that is not all written is the caller's.
  */
+import { dataText } from "../../contract/data-text.js";
 import type { CompiledKernel, Obligation } from "../../contract/compiled.js";
 import { lifted, type Lifted } from "../../import/lift/lift.js";
 import type { Inferred } from "../../import/inferred/inferred.js";
@@ -67,7 +68,7 @@ function waysOf(inferred: Inferred | undefined): readonly (Inferred | undefined)
   if (!inferred) return [undefined];
   const requires = inferred.requires.filter((each) => !("op" in each && each.op === "eq"));
   const ways = [inferred, { ...inferred, requires }, { ...inferred, requires: [] }, undefined];
-  return [...new Map(ways.map((way) => [JSON.stringify(way), way])).values()];
+  return [...new Map(ways.map((way) => [dataText(way), way])).values()];
 }
 
 /** Outputs that the caller gives. */

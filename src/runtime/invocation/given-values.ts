@@ -69,10 +69,16 @@ function sizeOf(place: string, text: string): number {
 
 function numberOf(place: string, text: string, isInteger: boolean): number {
   const value = Number(text);
-  if (text.trim() === "" || Number.isNaN(value)) throw new UsageError(`${place} is not a number`);
-  if (isInteger && !Number.isSafeInteger(value)) throw new UsageError(`${place} is not an integer`);
+  if (text.trim() === "" || (Number.isNaN(value) && text !== "NaN")) throw new UsageError(`${place} is not a number`);
+  if (!isInteger) return value;
+  if (!Number.isInteger(value)) throw new UsageError(`${place} is not an integer`);
+  // A number that was printed comes back as it was; digits that JavaScript would round do not become another integer.
+  const isExact = Number.isSafeInteger(value) || text === String(value) || exactly(text) === BigInt(value);
+  if (!isExact) throw new UsageError(`${place} is an integer that JavaScript rounds to ${BigInt(value)}; give that`);
   return value;
 }
+
+const exactly = (text: string): bigint | undefined => (/^[-]?\d+$/.test(text) ? BigInt(text) : undefined);
 
 function constexprOf(place: string, text: string, { kind, choices }: ConstexprSignature): number | boolean | string {
   if (choices && !choices.includes(text)) throw new UsageError(`${place}: choose from ${choices.join(", ")}`);

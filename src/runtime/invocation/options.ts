@@ -1,4 +1,5 @@
 /** Options of several commands, and checks of their values against the kernel. */
+import { numberText } from "../../contract/data-text.js";
 import { InvalidArgumentError, Option } from "commander";
 import { type Case, type CompiledKernel, passedConstexprs, type Tolerance } from "../../contract/compiled.js";
 import { defaultDeadlineMs } from "../verify/case-evaluator.js";
@@ -150,7 +151,7 @@ export function caseFor(kernel: CompiledKernel, given: Readonly<Record<string, u
     throw new UsageError(`--case: unknown key ${unknown.join(", ")}; a case has ${CASE_KEYS.join(", ")}`);
   const { sizes, scalars, constexprs, dtypes, config = 0, seed = 0, layouts = {} } = given;
   const entries = (value: unknown): Record<string, string> =>
-    Object.fromEntries(Object.entries(value ?? {}).map(([name, each]) => [name, String(each)]));
+    Object.fromEntries(Object.entries(value ?? {}).map(([name, each]) => [name, numberText(each as string)]));
   if (!isWhole(config) || !isWhole(seed))
     throw new UsageError("--case: config and seed must be whole numbers from 0 up");
   const selection = selectionFor(

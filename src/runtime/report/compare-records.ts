@@ -1,4 +1,5 @@
 /** Records of several days, GPUs and versions beside each other: the latest against the best before it. */
+import { dataText, jsonText } from "../../contract/data-text.js";
 import type pc from "picocolors";
 import { wordList } from "../../diagnostics/word-list.js";
 import { caseText } from "../cases/case-text.js";
@@ -13,7 +14,7 @@ const NOTICED = 1.05;
 export function compareRecords(records: readonly MeasurementRecord[]): RecordsReport {
   const groups = new Map<string, MeasurementRecord[]>();
   for (const each of records) {
-    const key = JSON.stringify([each.kernel, caseText(each), each.scalars, each.device_name]);
+    const key = dataText([each.kernel, caseText(each), each.scalars, each.device_name]);
     groups.set(key, [...(groups.get(key) ?? []), each]);
   }
   const cases = [...groups.values()].map(comparedCase);
@@ -49,7 +50,7 @@ function differences(before: MeasurementRecord, after: MeasurementRecord): reado
   const [clock, now] = [before.gpu_state?.sm_mhz, after.gpu_state?.sm_mhz];
   return [
     ...changed("module", before.module, after.module),
-    ...changed("config", JSON.stringify(before.values), JSON.stringify(after.values)),
+    ...changed("config", jsonText(before.values), jsonText(after.values)),
     ...changed("tilescript", before.versions.tilescript, after.versions.tilescript),
     ...changed("triton", before.versions.triton, after.versions.triton),
     ...changed("torch", before.versions.torch, after.versions.torch),

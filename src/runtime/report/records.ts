@@ -1,4 +1,5 @@
 /** A record of what was measured: one line of JSON for each time, in a file for each kernel. */
+import { jsonText } from "../../contract/data-text.js";
 import { appendFile, readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { PythonDevice } from "../devices/devices.js";
@@ -63,7 +64,7 @@ export async function appendRecords(
   for (const { kernel, module, cases } of measured) {
     if (cases.length === 0) continue;
     const file = fileOf(folder, kernel);
-    const lines = cases.map((each) => `${JSON.stringify({ time, kernel, module, ...context, ...each })}\n`);
+    const lines = cases.map((each) => `${jsonText({ time, kernel, module, ...context, ...each })}\n`);
     // One write, so that two commands at once do not mix their lines.
     await appendFile(file, lines.join("")).catch((error: NodeJS.ErrnoException) => {
       throw new EnvironmentError(writeProblem(file, error.code));

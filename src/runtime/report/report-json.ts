@@ -14,8 +14,8 @@ export function jsonReport(verification: Verification, device: Device): RunRepor
   const summary = summarize(verification, device);
   return {
     correct: summary.correct,
-    max_abs_diff: summary.maxAbsDiff,
-    max_rel_diff: summary.maxRelDiff,
+    max_abs_diff: finite(summary.maxAbsDiff),
+    max_rel_diff: finite(summary.maxRelDiff),
     details: summary.details,
     kernel: kernel.signature.name,
     device: device.kind,
@@ -38,6 +38,10 @@ export function jsonReport(verification: Verification, device: Device): RunRepor
     cases: verification.outcomes.map(jsonCase),
   };
 }
+
+/** A difference, of which null says that it is not finite. */
+const finite = (difference: number | null): number | null =>
+  difference !== null && Number.isFinite(difference) ? difference : null;
 
 /** The report of a run that ended before any case. */
 export function jsonProblem(details: string): RunReport {
@@ -92,8 +96,8 @@ function jsonCase(outcome: Outcome): CaseReport {
 
 function jsonComparison(comparison: OutputComparison): OutputReport {
   return {
-    max_abs_diff: comparison.maxAbsDiff,
-    max_rel_diff: comparison.maxRelDiff,
+    max_abs_diff: finite(comparison.maxAbsDiff),
+    max_rel_diff: finite(comparison.maxRelDiff),
     wrong: comparison.wrong,
     total: comparison.total,
     ...(comparison.finds && { finds: comparison.finds }),

@@ -1,4 +1,5 @@
 /** The report of `tune`: dropped configs with reasons, the fastest config of each case, the configs to keep. */
+import { literalText } from "../../contract/data-text.js";
 import type pc from "picocolors";
 import type { CompiledKernel, Config } from "../../contract/compiled.js";
 import { wordList } from "../../diagnostics/word-list.js";
@@ -135,6 +136,6 @@ function casesTable({ cases }: TuneReport, colors: ReturnType<typeof pc.createCo
 /** `{ BLOCK: 128, numWarps: 4 }` */
 function valuesText(values: ConfigValues): string {
   return `{ ${Object.entries(values)
-    .map(([name, value]) => `${name}: ${JSON.stringify(value)}`)
+    .map(([name, value]) => `${name}: ${literalText(value)}`)
     .join(", ")} }`;
 }

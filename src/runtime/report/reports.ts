@@ -1,4 +1,7 @@
-/** The output of `--json`, one type per command. Numbers that JSON can't represent (NaN, infinity) are null. */
+/**
+ * The output of `--json`, one type per command. Numbers that JSON lacks are texts, "NaN", "Infinity", "-Infinity" and
+ * "-0", but a largest difference that is not finite is null.
+ */
 import type { AccessKind } from "../../contract/access.js";
 import type { Case, Certificate, Finding, Layout, SpecialValue, Tolerance } from "../../contract/compiled.js";
 import type { DeviceProperties } from "../../contract/device-properties.js";

@@ -1,4 +1,5 @@
 /** The output of a command: results go to standard output, everything else to standard error. */
+import { jsonText } from "../../contract/data-text.js";
 import pc from "picocolors";
 import { writeProblem } from "./files.js";
 import { exitCodes } from "./problems.js";
@@ -48,5 +49,5 @@ export function progress(streams: Streams): (text: string) => void {
 
 /** Prints a report as JSON. */
 export function printJson(streams: Streams, report: object): void {
-  streams.out(`${JSON.stringify(report, null, 2)}\n`);
+  streams.out(`${jsonText(report, 2)}\n`);
 }

@@ -1,4 +1,5 @@
 /** Thorough verification: draws random cases from the signature, and reduces one that fails. */
+import { jsonText } from "../../contract/data-text.js";
 import fc from "fast-check";
 import type { Case, CompiledKernel, SpecialValue, Tolerance } from "../../contract/compiled.js";
 import { declaredCases, type Plan, type PlannedCase } from "../cases/cases.js";
@@ -210,7 +211,7 @@ function drawOptions(kernel: CompiledKernel, device: Device, { selection, specia
 
 /** The flag that runs this case again. */
 function replayOf(at: Case): string {
-  return `--case ${shellWord(JSON.stringify(at))}`;
+  return `--case ${shellWord(jsonText(at))}`;
 }
 
 /** Runs one case again from the text of a failure. */

@@ -2,6 +2,8 @@
 import { describe, expect, it } from "vitest";
 import { build, constexpr, kernel, scalar, tensor, tl } from "tilescript";
 import { compileCases } from "../../../src/runtime/cases/compile-cases.js";
+import { describeCase } from "../../../src/runtime/cases/case-text.js";
+import { jsonText, literalText, numberText } from "../../../src/contract/data-text.js";
 import { planCases } from "../../../src/runtime/cases/cases.js";
 import { pairwise, variantsFor } from "../../../src/runtime/cases/variants.js";
 import { caseFor, selectionFor } from "../../../src/runtime/invocation/options.js";
@@ -112,5 +114,65 @@ describe("many flags", () => {
     const rows = pairwise([2, 3, 4]);
     expect(new Set(rows.map(([, b, c]) => `${b},${c}`)).size).toBe(12);
     expect(new Set(rows.map(([a, , c]) => `${a},${c}`)).size).toBe(8);
+  });
+});
+
+describe("a case as text", () => {
+  const long = kernel(
+    "long",
+    {
+      params: {
+        x: tensor(tl.int64, ["N"]),
+        y: tensor.out(tl.int64, ["N"]),
+        term: scalar(tl.int64),
+        limit: scalar(tl.uint64),
+        factor: scalar(tl.float64),
+        FACTOR: constexpr.float(),
+        BLOCK: constexpr(),
+      },
+      grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)],
+      config: { BLOCK: 32 },
+    },
+    ({ x, y, term, limit, factor, FACTOR, BLOCK }) => {
+      const at = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+      const kept = tl.load(x.at(at)).to(tl.float64).mul(factor).mul(FACTOR).to(tl.int64);
+      tl.store(y.at(at), kept.add(term).add(limit.to(tl.int64)));
+    },
+  );
+  const floats = [NaN, Infinity, -Infinity, -0, 0, 5e-324, -1e308, 0.1, 1e21];
+  const integers = [0, -1, 2 ** 53, -(2 ** 63), 2 ** 62 + 1024, 123456789012345680];
+
+  it.each(floats)("should hold the float %s", async (value) => {
+    const built = await build(long);
+    const at = {
+      sizes: { N: 3 },
+      dtypes: {},
+      scalars: { term: 1, limit: 2, factor: value },
+      constexprs: { FACTOR: value },
+      config: 0,
+      seed: 0,
+    };
+    const read = caseFor(built, JSON.parse(jsonText(at)));
+    expect([read.scalars, read.constexprs]).toStrictEqual([at.scalars, at.constexprs]);
+    expect(describeCase(at, 1)).toContain(`factor=${numberText(value)} FACTOR=${numberText(value)}`);
+  });
+
+  it.each(integers)("should hold the integer %s", async (value) => {
+    const built = await build(long);
+    const scalars = { term: value, limit: Math.abs(value), factor: 1 };
+    const at = { sizes: { N: 3 }, dtypes: {}, scalars, constexprs: { FACTOR: 1 }, config: 0, seed: 0 };
+    expect(caseFor(built, JSON.parse(jsonText(at))).scalars).toStrictEqual(scalars);
+  });
+
+  it("should refuse digits that would be rounded", async () => {
+    const built = await build(long);
+    const shape = { N: "3", term: "9007199254740993", limit: "2", factor: "1", FACTOR: "1" };
+    expect(() => selectionFor(built, { shape, seed: 0 })).toThrow(
+      "--shape: term=9007199254740993 is an integer that JavaScript rounds to 9007199254740992; give that",
+    );
+  });
+
+  it("should be written as JavaScript where a config holds it", () => {
+    expect([-0, NaN, Infinity, 2, true, "a"].map(literalText)).toEqual(["-0", "NaN", "Infinity", "2", "true", '"a"']);
   });
 });

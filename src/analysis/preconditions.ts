@@ -30,6 +30,8 @@ export type Precondition =
   | { readonly kind: "descriptor"; readonly param: TensorParam; readonly axis: number; readonly bytes: number }
   /** A number is one that its dtype holds; a float is finite in it if the caller's is. */
   | { readonly kind: "number"; readonly param: ScalarParam }
+  /** A float that is compiled in is not -0.0: Triton finds what it compiled by equality, and runs that of 0.0. */
+  | { readonly kind: "constant"; readonly param: ConstexprParam }
   /** A tensor lies in row-major order, without gaps. */
   | { readonly kind: "contiguous"; readonly param: TensorParam }
   /** A tensor has the strides of another one, which the kernel takes for both. */
@@ -88,6 +90,9 @@ function findPreconditions(ir: KernelIR): readonly Precondition[] {
     ...ir.grid.block.yields.map((_, axis) => ({ kind: "grid", axis, most: MAX_GRID[axis]! }) as const),
     ...describedTensors(ir).map((each) => ({ kind: "descriptor", ...each, bytes: DESCRIPTOR_BYTES }) as const),
     ...paramsOf(ir, "scalar").map((param) => ({ kind: "number", param }) as const),
+    ...paramsOf(ir, "constexpr").flatMap((param) =>
+      param.of === "float" && param.from === "argument" ? [{ kind: "constant", param } as const] : [],
+    ),
     ...paramsOf(ir, "tensor").flatMap((param) => (param.contiguous ? [{ kind: "contiguous", param } as const] : [])),
     ...shared.map((each) => ({ kind: "same-strides", ...each }) as const),
     ...reached

@@ -68,6 +68,7 @@ function checkConfig(ir: KernelIR, config: Config, where: string): readonly Diag
     else if (typeof value !== typeofParam(param)) refuse(configValue.type(where, name, value, aTypeOf(param)));
     else if (param.choices && !param.choices.includes(String(value)))
       refuse(configValue.choice(where, name, value, param.choices));
+    else if (param.of === "float" && Object.is(value, -0)) refuse(configValue.negativeZero(where, name));
     else if (param.of === "int" && !Number.isInteger(value)) refuse(configValue.integer(where, name, value));
   }
   for (const name of expected) if (!(name in config.values)) refuse(configMissing(where, name));

@@ -18,6 +18,7 @@ export function checkDefault(
 ): void {
   if (given === undefined) return;
   if (!fits(given, of)) return fail(paramDefault.kind(what, kindOf(given), wanted(of)), at);
+  if (of === "float" && Object.is(given, -0)) return fail(paramDefault.negativeZero(what), at);
   if (!Array.isArray(range)) return;
   const [low, end] = range as readonly unknown[];
   const isBelow = typeof low === "number" && Number(given) < low;

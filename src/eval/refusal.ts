@@ -33,7 +33,7 @@ import { isPower } from "../types/dims.js";
 export function refusal(ir: KernelIR, at: Case): string | undefined {
   const launch: LaunchCase = { ir, at, bindings: new Bindings(ir, launchOf(ir, at)) };
   // The wrapper asks for numbers and layouts before it computes with them.
-  const required = first(launch, "number", "contiguous") ?? first(launch, "requirement", "size");
+  const required = first(launch, "number", "constant", "contiguous") ?? first(launch, "requirement", "size");
   // Python raises an error there, so the case fails.
   if (required === undefined && divisionByZero(ir, launch.bindings)) return undefined;
   return (
@@ -90,12 +90,10 @@ function whyNot(condition: Precondition, { ir, at, bindings }: LaunchCase): stri
     }
     case "descriptor":
       return misaligned(condition, memoryOf(condition.param, at, bindings));
-    case "number": {
-      const { param } = condition;
-      const value = at.scalars?.[param.name] ?? param.default;
-      const why = value === undefined ? undefined : whyNoNumber(bindings.dtype(param.dtype), Number(value));
-      return why === undefined ? undefined : `${param.name} ${why}`;
-    }
+    case "number":
+      return unheld(condition, at, bindings);
+    case "constant":
+      return negativeZero(condition, bindings);
     case "contiguous":
       return notContiguous(condition, memoryOf(condition.param, at, bindings));
     case "same-strides": {
@@ -134,6 +132,19 @@ function whyNot(condition: Precondition, { ir, at, bindings }: LaunchCase): stri
     default:
       return condition satisfies never;
   }
+}
+
+/** About a number of the caller's. */
+function unheld({ param }: PreconditionOf<"number">, at: Case, bindings: Bindings): string | undefined {
+  const value = at.scalars?.[param.name] ?? param.default;
+  const why = value === undefined ? undefined : whyNoNumber(bindings.dtype(param.dtype), Number(value));
+  return why === undefined ? undefined : `${param.name} ${why}`;
+}
+
+/** About a float that is compiled in. */
+function negativeZero({ param }: PreconditionOf<"constant">, bindings: Bindings): string | undefined {
+  const isNegative = Object.is(bindings.constant(param.value), -0);
+  return isNegative ? `${param.name} must not be -0.0, which Triton takes for 0.0` : undefined;
 }
 
 /** About an option that the config computes. */

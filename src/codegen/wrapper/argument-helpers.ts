@@ -7,6 +7,7 @@ import { helper } from "./helper-function.js";
 export const CHECK_TENSOR = "_check_tensor";
 export const CHECK_CHOICE = "_check_choice";
 export const CHECK_TYPE = "_check_type";
+export const CHECK_CONSTANT = "_check_constant";
 export const CHECK_INT = "_check_int";
 export const CHECK_FLOAT = "_check_float";
 export const CHECK_BFLOAT16 = "_check_bfloat16";
@@ -49,6 +50,17 @@ const checkType = helper(
   `if type(value) not in types:
     kind = types[0].__name__
     raise TypeError(f"{label} must be of type {kind}, got {value!r:.80}")`,
+);
+
+/** Triton looks compiled kernels up by equality, and -0.0 == 0.0. */
+const checkConstant = helper(
+  CHECK_CONSTANT,
+  "label value",
+  "Refuses what is no float, and -0.0: Triton may run what it compiled for 0.0.",
+  `if type(value) not in (float, int):
+    raise TypeError(f"{label} must be of type float, got {value!r:.80}")
+if str(value) == "-0.0":
+    raise ValueError(f"{label} must not be -0.0, which Triton takes for 0.0")`,
 );
 
 const checkInt = (types: string): FunctionDef =>
@@ -130,7 +142,7 @@ return all(size <= 1 or a == b for size, a, b in steps)`,
 export function argumentHelpers(isMentioned: (name: string) => boolean, isTraceable: boolean): readonly FunctionDef[] {
   // A graph of dynamic shapes has sizes of a type of their own.
   const types = isTraceable ? "not in (int, torch.SymInt)" : "is not int";
-  const numbers = [checkChoice, checkType, checkInt(types), checkFloat, checkBFloat16];
+  const numbers = [checkChoice, checkType, checkConstant, checkInt(types), checkFloat, checkBFloat16];
   const long = [beyondInt32, tooLong(UNCOUNTABLE, "index"), tooLong(UNDESCRIBABLE, "descriptor")];
   return [...numbers, sameStrides, ...long].filter(({ name }) => isMentioned(name));
 }

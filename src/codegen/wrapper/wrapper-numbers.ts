@@ -4,7 +4,7 @@ import { isInt } from "../../types/dtype.js";
 import { type NumberParam, numberParams } from "../names/call-order.js";
 import * as py from "../python/py-build.js";
 import type { Block, Expression } from "../python/py.js";
-import { CHECK_CHOICE, CHECK_FLOAT, CHECK_INT, CHECK_TYPE } from "./argument-helpers.js";
+import { CHECK_CHOICE, CHECK_CONSTANT, CHECK_FLOAT, CHECK_INT, CHECK_TYPE } from "./argument-helpers.js";
 import { torchDType } from "./wrapper-checks.js";
 import type { WrapperContext } from "./wrapper-scope.js";
 
@@ -34,7 +34,7 @@ function check(param: NumberParam): readonly [string, ...Expression[]] {
   }
   if (param.choices)
     return [CHECK_CHOICE, ...param.choices.map((name) => (param.of === "dtype" ? torchDType(name) : py.string(name)))];
-  return [CHECK_TYPE, ...(param.of === "float" ? ["float", "int"] : [param.of]).map(py.name)];
+  return param.of === "float" ? [CHECK_CONSTANT] : [CHECK_TYPE, py.name(param.of)];
 }
 
 /**

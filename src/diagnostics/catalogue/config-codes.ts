@@ -4,11 +4,13 @@ import { defineCode } from "./define-code.js";
 
 export const configValue = defineCode("config-value", {
   type: (where: string, name: string, value: unknown, wanted: string) =>
-    `${where}: ${name} is ${JSON.stringify(value)}; it takes ${wanted}`,
+    `${where}: ${name} is ${typeof value === "number" ? String(value) : JSON.stringify(value)}; it takes ${wanted}`,
   choice: (where: string, name: string, value: unknown, choices: readonly string[]) =>
     `${where}: ${name} is ${JSON.stringify(value)}; it is one of ${choices.join(", ")}`,
   integer: (where: string, name: string, value: unknown) =>
     `${where}: ${name} is ${String(value)}; it takes an integer`,
+  negativeZero: (where: string, name: string) =>
+    `${where}: ${name} is -0, which Triton takes for 0; write 0, or declare ${name} as scalar(tl.float32)`,
   numWarps: (where: string, value: number) => `${where}: numWarps is ${value}; it is a power of two up to 32`,
   launchOption: (where: string, name: string, value: number) =>
     `${where}: ${name} is ${value}; it is a positive integer`,

@@ -130,6 +130,8 @@ export const paramDefault = defineCode("param-default", {
     `${builder}: the default ${value} is not one of ${choices}`,
   /** `wanted` is what stands there, as "an integer". */
   kind: (builder: string, value: string, wanted: string) => `${builder}: the default is ${value}; give ${wanted}`,
+  negativeZero: (builder: string) =>
+    `${builder}: the default is -0, which Triton takes for 0; give 0, or declare a scalar(tl.float32)`,
   range: (builder: string, value: string, low: string, end: string) =>
     `${builder}: the default ${value} is outside its range; give one from ${low} up to but not including ${end}`,
 });

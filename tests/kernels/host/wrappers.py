@@ -42,6 +42,8 @@ class Choices(unittest.TestCase):
             ({"TIMES": True}, TypeError, "TIMES must be of type int, got True"),
             ({"TIMES": 2.0}, TypeError, "TIMES must be of type int, got 2.0"),
             ({"SHIFT": "a"}, TypeError, "SHIFT must be of type float, got 'a'"),
+            ({"SHIFT": True}, TypeError, "SHIFT must be of type float, got True"),
+            ({"SHIFT": -0.0}, ValueError, "SHIFT must not be -0.0, which Triton takes for 0.0"),
             ({"NEGATE": 1}, TypeError, "NEGATE must be of type bool, got 1"),
             ({"ACTIVATION": "gelu"}, ValueError, "ACTIVATION must be 'none' or 'relu' or 'square', got 'gelu'"),
             ({"ACTIVATION": 3}, TypeError, "ACTIVATION must be 'none' or 'relu' or 'square', got 3"),

@@ -36,6 +36,7 @@ test.each<[() => unknown, string]>([
   ],
   [() => constexpr.int({ default: 1.5 }), "constexpr.int: the default is 1.5; give an integer"],
   [() => constexpr.int({ default: 0, range: [1, 5] }), "constexpr.int: the default 0 is outside its range"],
+  [() => constexpr.float({ default: -0 }), "constexpr.float: the default is -0, which Triton takes for 0; give 0, or"],
   [() => anyConstexpr.float({ default: true }), "constexpr.float: the default is true; give a number"],
   [() => anyConstexpr.bool({ default: "no" }), 'constexpr.bool: the default is "no"; give true or false'],
   [() => anyTensor(tl.float32, ["N"], { contiguous: 0 }), "tensor: contiguous is 0; give true or false"],

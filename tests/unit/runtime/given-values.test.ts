@@ -4,6 +4,7 @@ import { build, constexpr, kernel, scalar, tensor, tl } from "tilescript";
 import { compileCases } from "../../../src/runtime/cases/compile-cases.js";
 import { describeCase } from "../../../src/runtime/cases/case-text.js";
 import { jsonText, literalText, numberText } from "../../../src/contract/data-text.js";
+import { buildWith } from "../../../src/pipeline/build.js";
 import { planCases } from "../../../src/runtime/cases/cases.js";
 import { pairwise, variantsFor } from "../../../src/runtime/cases/variants.js";
 import { caseFor, selectionFor } from "../../../src/runtime/invocation/options.js";
@@ -148,13 +149,14 @@ describe("a case as text", () => {
       sizes: { N: 3 },
       dtypes: {},
       scalars: { term: 1, limit: 2, factor: value },
-      constexprs: { FACTOR: value },
+      // A constexpr is never -0.
+      constexprs: { FACTOR: value + 0 },
       config: 0,
       seed: 0,
     };
     const read = caseFor(built, JSON.parse(jsonText(at)));
     expect([read.scalars, read.constexprs]).toStrictEqual([at.scalars, at.constexprs]);
-    expect(describeCase(at, 1)).toContain(`factor=${numberText(value)} FACTOR=${numberText(value)}`);
+    expect(describeCase(at, 1)).toContain(`factor=${numberText(value)} FACTOR=${value + 0}`);
   });
 
   it.each(integers)("should hold the integer %s", async (value) => {
@@ -162,6 +164,16 @@ describe("a case as text", () => {
     const scalars = { term: value, limit: Math.abs(value), factor: 1 };
     const at = { sizes: { N: 3 }, dtypes: {}, scalars, constexprs: { FACTOR: 1 }, config: 0, seed: 0 };
     expect(caseFor(built, JSON.parse(jsonText(at))).scalars).toStrictEqual(scalars);
+  });
+
+  it("should refuse a constexpr of -0, for which Triton runs what it compiled for 0", async () => {
+    const scalars = { term: 1, limit: 1, factor: 1 };
+    const at = { sizes: { N: 3 }, dtypes: {}, scalars, constexprs: { FACTOR: -0 }, config: 0, seed: 0 };
+    const built = await build(long);
+    expect(() => caseFor(built, at)).toThrow("FACTOR must not be -0.0, which Triton takes for 0.0");
+    await expect(buildWith(long, [{ values: { BLOCK: 32, FACTOR: -0 } }])).rejects.toThrow(
+      "FACTOR is -0, which Triton takes for 0; write 0, or declare FACTOR as scalar(tl.float32)",
+    );
   });
 
   it("should refuse digits that would be rounded", async () => {

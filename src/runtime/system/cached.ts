@@ -3,17 +3,25 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { replaceFile } from "./files.js";
 
+/** A result beside the key of its text: a file that anything changed is not believed. */
+interface Kept {
+  readonly key: string;
+  readonly text: string;
+}
+
 export async function readCached<T>(file: string): Promise<T | undefined> {
   try {
-    return JSON.parse(await readFile(file, "utf8")) as T;
+    const { key, text } = JSON.parse(await readFile(file, "utf8")) as Kept;
+    return key === keyOfText(text) ? (JSON.parse(text) as T) : undefined;
   } catch {
     return undefined;
   }
 }
 
 export async function writeCached(file: string, result: unknown): Promise<void> {
+  const text = JSON.stringify(result);
   try {
-    await replaceFile(file, JSON.stringify(result));
+    await replaceFile(file, JSON.stringify({ key: keyOfText(text), text } satisfies Kept));
   } catch {
     // If the cache can't be written, the next run only takes longer.
   }

@@ -1,6 +1,6 @@
 /** Certificates that `check --watch` keeps from one run to the next, as files in a folder of its own. */
 import { createHash } from "node:crypto";
-import { mkdtempSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { deserialize, serialize } from "node:v8";
@@ -30,8 +30,21 @@ export function keptProofs(folder = process.env[FOLDER]): ProofCache | undefined
     write(text, kept) {
       // A change may end this process while it writes.
       const partial = `${pathOf(text)}.${process.pid}`;
-      writeFileSync(partial, serialize(kept));
-      renameSync(partial, pathOf(text));
+      try {
+        writeFileSync(partial, serialize(kept));
+        renameSync(partial, pathOf(text));
+      } catch {
+        // A full disk, or a folder that is gone: the next run proves it again.
+        removeIfThere(partial);
+      }
     },
   };
+}
+
+function removeIfThere(path: string): void {
+  try {
+    rmSync(path, { force: true });
+  } catch {
+    // Its folder is gone, too.
+  }
 }

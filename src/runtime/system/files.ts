@@ -5,9 +5,12 @@ import { EnvironmentError } from "./problems.js";
 
 type Content = string | Uint8Array;
 
+let writes = 0;
+
 /** Writes a file of ours and creates its folders. An old file stays until the new one is complete. */
 export async function replaceFile(path: string, content: Content): Promise<void> {
-  const temporary = `${path}.${process.pid}`;
+  // Several of this process may write the file at once.
+  const temporary = `${path}.${process.pid}-${writes++}`;
   try {
     await mkdir(dirname(path), { recursive: true });
     await writeFile(temporary, content);

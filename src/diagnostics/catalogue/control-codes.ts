@@ -1,4 +1,5 @@
 /** What can be wrong with loops, branches, state and helper functions. */
+import { otherCopies } from "../copies.js";
 import { defineCode } from "./define-code.js";
 
 export const scopeEscape = defineCode(
@@ -102,7 +103,7 @@ export const unreachable = defineCode(
 export const outsideKernel = defineCode(
   "outside-kernel",
   (what: string) =>
-    `${what} was called outside a kernel; call it in the function given to kernel(…), or in a callback of its options`,
+    `${what} was called outside a kernel; call it in the function given to kernel(…), or in a callback of its options${otherCopies()}`,
 );
 
 export const loopBounds = defineCode("loop-bounds", {

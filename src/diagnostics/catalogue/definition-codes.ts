@@ -1,4 +1,5 @@
 /** Mistakes in the parts of `kernel(name, spec, body)` and `op(name, spec, forward)`. */
+import { otherCopies } from "../copies.js";
 import { nearName } from "../near-name.js";
 import { defineCode } from "./define-code.js";
 
@@ -44,7 +45,10 @@ export const missingPart = defineCode("missing-part", {
     `${name}: it is defined by ${most} arguments, and ${got} is one more; leave it out`,
 });
 
-export const notAKernel = defineCode("not-a-kernel", () => "this is not a kernel; give what kernel(…) returned");
+export const notAKernel = defineCode(
+  "not-a-kernel",
+  () => `this is not a kernel; give what kernel(…) returned${otherCopies()}`,
+);
 
 /** Where else an author may have looked for it: Triton's decorators, and the options of a launch. */
 const PARTS: Readonly<Record<string, string>> = {

@@ -1,4 +1,5 @@
 /** Mistakes in a kernel's `params`. */
+import { otherCopies } from "../copies.js";
 import { defineCode } from "./define-code.js";
 import { nearName } from "../near-name.js";
 import { wordList } from "../word-list.js";
@@ -26,7 +27,8 @@ export const paramName = defineCode("param-name", {
 });
 
 export const paramDType = defineCode("param-dtype", {
-  missing: (builder: string, example = "tl.float16") => `${builder}: the first argument is a dtype, such as ${example}`,
+  missing: (builder: string, example = "tl.float16") =>
+    `${builder}: the first argument is a dtype, such as ${example}${otherCopies()}`,
   variableOfScalar: () => "scalar: a dtype variable has no meaning for a number; name one dtype",
   choices: () => "constexpr.dtype: give a list of dtypes, or a variable that tl.dtype(…) made",
 });

@@ -52,14 +52,14 @@ const checkType = helper(
     raise TypeError(f"{label} must be of type {kind}, got {value!r:.80}")`,
 );
 
-/** Triton looks compiled kernels up by equality, and -0.0 == 0.0. */
+/** Triton looks compiled kernels up by equality, and -0.0 == 0.0. torch.compile has no text of a number that changes. */
 const checkConstant = helper(
   CHECK_CONSTANT,
   "label value",
   "Refuses what is no float, and -0.0: Triton may run what it compiled for 0.0.",
   `if type(value) not in (float, int):
     raise TypeError(f"{label} must be of type float, got {value!r:.80}")
-if str(value) == "-0.0":
+if not torch.compiler.is_dynamo_compiling() and str(value) == "-0.0":
     raise ValueError(f"{label} must not be -0.0, which Triton takes for 0.0")`,
 );
 

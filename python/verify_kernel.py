@@ -90,8 +90,7 @@ class _Tally:
 
     def run(self, kernel: Any, sizes: dict[str, Any], is_declared: bool) -> bool:
         """Runs one case. False where the file does not take the sizes, which is an error for its own."""
-        from triton.runtime.errors import OutOfResources
-
+        from tilescript_worker.failures import is_misfit
         from tilescript_worker.kernel_file import Excluded, Refused
 
         where = _text(sizes) + (f", {kernel.config_text()}" if self.configs > 1 else "")
@@ -101,17 +100,17 @@ class _Tally:
             self.device.synchronize()
         except Excluded:
             return True
-        except OutOfResources as error:
-            # Triton's autotuner passes over such a config, as long as another one is left.
-            if self.configs == 1:
-                raise
-            self.unfit.append(f"{where}: {error}")
-            return True
         except Refused as refusal:
             if is_declared:
                 raise refusal.error from None
             self.refused.append(f"{where}: {refusal}")
             return False
+        except Exception as error:
+            # Triton's autotuner passes over such a config, as long as another one is left.
+            if self.configs == 1 or not is_misfit(error):
+                raise
+            self.unfit.append(f"{where}: {error}")
+            return True
         self.ran += 1
         self.sizes.add(_text(sizes))
         self.largest = max(self.largest, *(float(result["maxAbsDiff"]) for result in found))

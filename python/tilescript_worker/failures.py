@@ -88,6 +88,8 @@ def _chain(error: BaseException) -> list[BaseException]:
 def _message(error: BaseException) -> str:
     """The message of an exception, without the source code that Triton's compiler puts before it."""
     text = getattr(error, "error_message", None) or str(error) or type(error).__name__
+    if few := _FEW_REGISTERS.search(text):
+        text = few[1].rstrip(".")
     if isinstance(error, SyntaxError):
         # Without the file and the line, which the frames have.
         text = error.msg
@@ -96,6 +98,16 @@ def _message(error: BaseException) -> str:
 
 
 _COMPILE_ERRORS = {"CompilationError", "CompileTimeAssertionFailure", "UnsupportedLanguageConstruct", "PTXASError"}
+
+
+# What ptxas says of a kernel that cannot be compiled into as many registers as `maxnreg` and the warps leave a thread.
+_FEW_REGISTERS = re.compile(r"fatal\s*: (?:\(C\d+\) )?((?:Register allocation failed|Insufficient registers).*)")
+
+
+def is_misfit(error: BaseException) -> bool:
+    """Whether Triton or ptxas says that a GPU has too little for this config, which Triton's autotuner passes over."""
+    name = type(error).__name__
+    return name == "OutOfResources" or (name == "PTXASError" and _FEW_REGISTERS.search(str(error)) is not None)
 
 
 # torch's messages on a GPU, and on the CPU.
@@ -113,7 +125,7 @@ def _kind(chain: list[BaseException]) -> str:
     text = str(error)
     if name == "OutOfMemoryError" or isinstance(error, MemoryError) or any(words in text for words in _NO_MEMORY):
         return "out-of-memory"
-    if name == "OutOfResources":
+    if any(is_misfit(link) for link in chain):
         return "out-of-resources"
     if "CUDA error" in text or "HIP error" in text or "device-side assert" in text:
         return "device-error"

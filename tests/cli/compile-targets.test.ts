@@ -161,6 +161,17 @@ describe("compiling for targets", { timeout: 300_000 }, () => {
     expect(json.kernels[0]!.compiled[1]!.spilled_bytes).toBeGreaterThan(0);
   });
 
+  it("should warn of a config that leaves too few registers, at its line", async () => {
+    const found = compileDiagnostics(await compile(await build(failing.fewRegisters), "cuda:90"));
+    expect(found.filter(({ severity }) => severity === "error")).toEqual([]);
+    const misfit = found.find(({ code }) => code === "compile-resources");
+    expect(misfit?.message).toMatch(
+      /^few_registers: it needs more registers than a thread may have: .*register.* \(cuda:90, config 0\); Triton's autotuner passes over it/,
+    );
+    const lines = readFileSync(misfit!.at!.file, "utf8").split("\n");
+    expect(lines[misfit!.at!.line - 1]).toContain("maxnreg: 32");
+  });
+
   it("should say at the config's line what ptxas did wrong, and what was not looked at", async () => {
     const found = await compile(large, "cuda:90", { config: 2 });
     const [compilation] = found.compilations;

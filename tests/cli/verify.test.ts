@@ -106,9 +106,15 @@ describe("verification on Triton's interpreter", { timeout: 60_000 }, () => {
     for (const { problems } of report.cases) expect(problems?.[0]).toMatch(/^the kernel wrote outside/);
   });
 
-  it("should leave a config that does not fit to the autotuner, which passes it over", async () => {
-    const unfit =
-      'raise __import__("triton").runtime.errors.OutOfResources(300000, 232448, "shared memory")\n    (n,) = x.shape';
+  it.each([
+    ["shared memory", 'OutOfResources(300000, 232448, "shared memory")', "shared memory, Required: 300000"],
+    [
+      "registers",
+      'PTXASError("ptxas fatal   : (C7600) Register allocation failed with register count of 168")',
+      "Register allocation failed",
+    ],
+  ])("should leave a config that needs more %s to the autotuner, which passes it over", async (_, error, says) => {
+    const unfit = `raise __import__("triton").runtime.errors.${error}\n    (n,) = x.shape`;
     const large = await run({
       "    (n,) = x.shape": `    if vector_add_kernel.configs[0].kwargs["BLOCK"] == 1024: ${unfit}`,
     });
@@ -117,9 +123,7 @@ describe("verification on Triton's interpreter", { timeout: 60_000 }, () => {
       new Set(["0 passed", "1 unchecked"]),
     );
     expect(large.not_checked).toContainEqual(
-      expect.stringMatching(
-        /^config 1 does not fit this GPU, and .* passes it over: .*shared memory, Required: 300000/,
-      ),
+      expect.stringMatching(new RegExp(`^config 1 does not fit this GPU, and .* passes it over: .*${says}`)),
     );
     // Not if it is the only one.
     const none = await run({ "    (n,) = x.shape": `    ${unfit}` });

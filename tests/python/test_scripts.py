@@ -170,7 +170,14 @@ class Verify(unittest.TestCase):
         self.assertIn("at [199]", result["failures"][1])
 
     def test_a_config_that_does_not_fit(self):
-        raises = 'raise triton.runtime.errors.OutOfResources(300000, 232448, "shared memory")\n'
+        for error in (
+            'OutOfResources(300000, 232448, "shared memory")',
+            'PTXASError("ptxas fatal   : (C7600) Register allocation failed with register count of 168")',
+        ):
+            with self.subTest(error):
+                self.passes_over(f"raise triton.runtime.errors.{error}\n")
+
+    def passes_over(self, raises):
         unfit = f'    if scale_kernel.configs[0].kwargs["BLOCK"] == 128:\n        {raises}'
         source = SCALE.replace("MASK", "offsets < n").replace("FACTOR", "2")
         code, result, _ = run(

@@ -107,16 +107,20 @@ function checkOptions(kernel: CompiledKernel, options: CaseOptions): void {
   if (!configs[config]) refuse(`there is no config ${config}; the kernel has configs 0 to ${configs.length - 1}`);
 }
 
-/** The case as it would be drawn, with every part written out, so that it shrinks as a drawn one does. */
-export function asDrawn({ signature }: CompiledKernel, at: Case): Case {
+/**
+ * The case as it would be drawn, with every part written out, so that it shrinks as a drawn one does. Cases have special
+ * values only if some are drawn.
+ */
+function asDrawn({ signature }: CompiledKernel, at: Case, drawn: readonly SpecialValue[]): Case {
   const layouts = Object.fromEntries(
     placedTensors(signature).map(({ name }) => [name, at.layouts?.[name] ?? "contiguous"]),
   );
   const hasOptional = signature.tensors.some(({ optional }) => optional);
-  const { scalars = {}, constexprs = {}, absent = [], special = [] } = at;
+  const { scalars = {}, constexprs = {}, absent = [], special = [], ...rest } = at;
   const { multiProcessorCount } = { ...H200, ...at.gpu };
   const gpu = signature.gpu && { gpu: { multiProcessorCount } };
-  return { ...at, layouts, scalars, constexprs, special, ...gpu, ...(hasOptional && { absent }) };
+  const parts = { ...rest, layouts, scalars, constexprs, ...gpu };
+  return { ...parts, ...(hasOptional && { absent }), ...(drawn.length > 0 && { special }) };
 }
 
 /** The configs that the kernel accepts at some sizes. */
@@ -186,11 +190,11 @@ function freeCases(kernel: CompiledKernel, options: CaseOptions, patterned = fal
       ...(special.length > 0 && { special: specialArbitrary(special) }),
     });
   const isFree = (name: string): boolean => given(name) === undefined;
-  // The identity goes back: a case that was drawn has its numbers in their ranges.
+  // What goes back has its numbers in their ranges. A repaired case may have parts that are not written out.
   const drawnWith = (empty: boolean): fc.Arbitrary<Case> =>
     record(empty).map(
       (at) => inRange(kernel, at, isFree),
-      (at) => at as Case,
+      (at) => asDrawn(kernel, at as Case, special),
     );
   const isRight = (at: Case): boolean => isAffordable(kernel, at, options) && kernel.refusal(at) === undefined;
   // With many sizes, few products are small: waiting for one could take forever, and would find ones and empty tensors.

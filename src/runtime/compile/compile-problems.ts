@@ -22,6 +22,11 @@ export function problemsOf(
   { target, failure, resources, occupancy }: Compilation,
   config: Location | undefined,
 ): Say[] {
+  if (failure?.kind === "out-of-resources") {
+    const what = `it needs more registers than a thread may have: ${failure.message}`;
+    const remedy = "; raise maxnreg or leave it out, make the blocks smaller or raise numWarps";
+    return [{ severity: "error", rule: compileResources, what, remedy, at: config }];
+  }
   if (failure) {
     const what = `it does not compile: ${failure.message}`;
     return [{ severity: "error", rule: compileError, what, remedy: "", at: failure.at ?? config }];

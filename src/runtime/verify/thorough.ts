@@ -6,7 +6,7 @@ import { declaredCases, type Plan, type PlannedCase } from "../cases/cases.js";
 import type { Selection } from "../cases/selection.js";
 import type { Device } from "../devices/devices.js";
 import { acceptedCase } from "../cases/accepted.js";
-import { asDrawn, cases, type CaseOptions, drawnConfigs } from "../cases/draw.js";
+import { cases, type CaseOptions, drawnConfigs } from "../cases/draw.js";
 import type { Outcome } from "../cases/outcome.js";
 import { deviceLimits } from "./device-limits.js";
 import { gpuOf, whyNotRunOn } from "./other-gpu.js";
@@ -140,11 +140,10 @@ function leftOf(
   ];
 }
 
-/** The author's shapes as drawn cases. */
+/** The author's shapes, unless the user chose sizes. */
 function declaredPlan(kernel: CompiledKernel, device: Device, selection: Selection): Plan {
   if (selection.sizes) return { cases: [], left: [] };
-  const plan = declaredCases(kernel, { ...deviceLimits[device.kind], exhaustive: false }, selection);
-  return { ...plan, cases: plan.cases.map((each) => ({ ...each, at: asDrawn(kernel, each.at) })) };
+  return declaredCases(kernel, { ...deviceLimits[device.kind], exhaustive: false }, selection);
 }
 
 interface Round {

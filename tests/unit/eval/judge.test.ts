@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { build, constexpr, kernel, libdevice, tensor, tl } from "tilescript";
 import { attentionWithGradients } from "../../../examples/attention-gradients.js";
+import { fp8Gemm } from "../../../examples/fp8-gemm.js";
 import { gradientTolerance, MOST, roundingUnit, toleranceFor } from "../../../src/contract/tolerance.js";
 import { trace } from "../../../src/dsl/trace.js";
 import { definitionOf } from "../../../src/dsl/definition.js";
@@ -254,6 +255,16 @@ describe("a gradient", () => {
     const single = { rounds: [], dots: [{ dtype: "float32", precision: "tf32" }] };
     expect([roundingUnit(single, {}, "cuda"), roundingUnit(single, {}, "interpreter")]).toEqual([2 ** -10, 0]);
   });
+});
+
+test("sums of 8-bit floats may be off by what tensor cores cut, more in longer sums", async () => {
+  const { signature } = await build(fp8Gemm);
+  const rms = (K: number, on: "cuda" | "eval" | "interpreter" = "cuda") =>
+    toleranceFor("float16", signature, { sizes: { M: 17, N: 1, K }, dtypes: { T: "float16" } }, on).rms;
+  expect([rms(32), rms(64), rms(4096)]).toEqual([2 ** -9, 2 ** -9, 2 ** -6]);
+  // Far from what a block of K that is left out costs.
+  expect(rms(4096)).toBeLessThan(Math.sqrt(64 / 4096));
+  expect([rms(64, "eval"), rms(64, "interpreter")]).toEqual([1e-5, 1e-5]);
 });
 
 test("rows of an output have the scale of their own terms, and columns too", () => {

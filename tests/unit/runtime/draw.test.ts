@@ -9,6 +9,7 @@ import { maxPool3d } from "../../../examples/max-pool-3d.js";
 import { largestTensor, planCases } from "../../../src/runtime/cases/cases.js";
 import { cases, productOfSizes } from "../../../src/runtime/cases/draw.js";
 import { placedTensors } from "../../../src/runtime/cases/tensor-layouts.js";
+import { examples } from "../../support/examples.js";
 import { fc } from "../../support/property.js";
 
 it.each([
@@ -41,6 +42,32 @@ it("should draw what a kernel takes, also where few of the products of its many 
   }
   // Not ones alone, which are the cases that never are too much.
   expect(drawn.filter((at) => productOfSizes(at) > 2 ** 20).length).toBeGreaterThan(20);
+});
+
+it("should shrink whatever is drawn or declared to a case that the kernel takes", { timeout: 120_000 }, async () => {
+  for (const { kernel: author } of examples) {
+    const kernel = await build(author);
+    const drawn = cases(kernel, {
+      maxSize: 1100,
+      maxWork: 2 ** 31,
+      maxLanes: 2 ** 33,
+      specialisations: { most: 2, seed: 0 },
+      empty: true,
+      special: ["-0", "subnormal"],
+    });
+    const { cases: declared } = planCases(
+      kernel,
+      { elements: 2 ** 24, work: 2 ** 40, op: 0, exhaustive: false },
+      { seed: 0 },
+    );
+    const given = [...declared.map(({ at }) => at), ...Array.from({ length: 6 }, () => undefined)];
+    const found = given.map((at, seed) => {
+      const never = fc.property(drawn, () => false);
+      return fc.check(never, { seed, numRuns: 1, examples: at ? [[at]] : [] });
+    });
+    for (const { counterexample } of found) expect(kernel.refusal(counterexample![0] as Case)).toBeUndefined();
+    expect(Math.max(...found.map(({ numShrinks }) => numShrinks))).toBeGreaterThan(0);
+  }
 });
 
 it("should keep the sizes that are asked for, however large", async () => {

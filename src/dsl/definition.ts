@@ -144,8 +144,21 @@ export function checkDescriptions(name: string, params: RawSpec["params"], at: L
   }
 }
 
+/** What authors take for the types of params, and what to write. */
+const JAVASCRIPT: readonly (readonly [of: unknown, type: string, instead: string])[] = [
+  [Number, "Number", "scalar(tl.float32) for a number of the call, or constexpr() for one of the config"],
+  [BigInt, "BigInt", "scalar(tl.int64)"],
+  [Boolean, "Boolean", "constexpr.bool()"],
+  [String, "String", 'constexpr.string(["first", "second"])'],
+  [Array, "Array", 'tensor(tl.float32, ["N"])'],
+  [Float32Array, "Float32Array", 'tensor(tl.float32, ["N"])'],
+  [Int32Array, "Int32Array", 'tensor(tl.int32, ["N"])'],
+];
+
 function notAParam(kernel: string, param: string, given: unknown): Said {
   if (typeof given === "number") return paramKind.number(kernel, param, given);
+  const own = JAVASCRIPT.find(([of]) => of === given);
+  if (own) return paramKind.javaScript(kernel, param, own[1], own[2]);
   if (typeof given === "function") return paramKind.builder(kernel, param);
   const elem = isDType(given) ? elemOf(given) : undefined;
   return typeof elem === "string" ? paramKind.dtype(kernel, param, elem) : paramKind.unlike(kernel, param);

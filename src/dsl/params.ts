@@ -1,5 +1,5 @@
 /** How an author declares a kernel's params. These are descriptions only: tracing makes a value for each. */
-import { fail, type Location } from "../diagnostics/diagnostic.js";
+import { fail, type Location, type Said } from "../diagnostics/diagnostic.js";
 import {
   descriptorPadding,
   paramChoices,
@@ -13,6 +13,7 @@ import {
 import { captureLocation } from "../diagnostics/callsite.js";
 import type { Partition } from "../ir/nodes.js";
 import { type DType, elemOf, isDType, isInt } from "../types/dtype.js";
+import { dtypeOfText } from "../types/dtype-text.js";
 import { whyPadding } from "../rules/descriptor-rules.js";
 import { checkDefault } from "./param-defaults.js";
 import { isObject, kindOf } from "./spec-forms.js";
@@ -93,11 +94,18 @@ function taking<Builder extends (...args: never[]) => unknown>(what: string, mos
   return checked as unknown as Builder;
 }
 
+function whyNoDType(builder: string, given: unknown, example?: string): Said {
+  const dtype = dtypeOfText(given);
+  return dtype === undefined ? paramDType.missing(builder, example) : paramDType.text(builder, dtype);
+}
+
 function declareTensor(role: Role) {
   const build = (dtype: AnyDType, dims: readonly (string | number)[], options: TensorDescription["options"] = {}) => {
     const at = captureLocation();
-    if (!isDType(dtype)) fail(paramDType.missing("tensor"), at);
-    if (!Array.isArray(dims) || dims.length === 0) fail(paramDims.missing(), at);
+    if (!isDType(dtype)) fail(whyNoDType("tensor", dtype), at);
+    if (typeof dims === "string") fail(paramDims.text(dims), at);
+    if (!Array.isArray(dims)) fail(paramDims.missing(), at);
+    if (dims.length === 0) fail(paramDims.none(), at);
     for (const dim of dims) checkDim("tensor", dim, at);
     checkOptions("tensor", options, TENSOR_OPTIONS[role], at);
     checkFlags(options, at);
@@ -196,7 +204,7 @@ function declareDescriptor(role: Role) {
     const at = captureLocation();
     checkOptions("descriptor", options, ["paddingOption"], at);
     const { paddingOption } = options;
-    if (!isDType(dtype)) fail(paramDType.missing("descriptor"), at);
+    if (!isDType(dtype)) fail(whyNoDType("descriptor", dtype), at);
     if (!Array.isArray(dims) || !Array.isArray(block) || dims.length !== block.length || dims.length < 1)
       fail(paramDims.blocks(), at);
     if (dims.length > 5) fail(paramDims.tooMany(dims.length), at);
@@ -220,7 +228,7 @@ export const descriptor = Object.assign(declareDescriptor("in"), {
 /** A raw pointer argument. Nothing is masked; its extent is unknown unless `numel` says it. */
 export const pointer = taking("pointer", 2, (dtype: AnyDType, options: { readonly numel?: number | string } = {}) => {
   const at = captureLocation();
-  if (!isDType(dtype)) fail(paramDType.missing("pointer"), at);
+  if (!isDType(dtype)) fail(whyNoDType("pointer", dtype), at);
   checkOptions("pointer", options, ["numel"], at);
   if (options.numel !== undefined) checkDim("pointer", options.numel, at);
   return orOptional({ kind: "pointer", dtype, numel: options.numel, at });
@@ -247,7 +255,7 @@ export function isOptional({ optional }: { readonly optional: unknown }): boolea
 /** A number that is passed at run time. */
 export const scalar = taking("scalar", 2, (dtype: AnyDType, options: NumberOptions = {}): ScalarDescription => {
   const at = captureLocation();
-  if (!isDType(dtype)) fail(paramDType.missing("scalar", "tl.float32"), at);
+  if (!isDType(dtype)) fail(whyNoDType("scalar", dtype, "tl.float32"), at);
   const elem = elemOf(dtype);
   if (typeof elem !== "string") fail(paramDType.variableOfScalar(), at);
   checkOptions("scalar", options, ["default", "range"], at);

@@ -4,6 +4,7 @@ import { asInteger, asTruth, type Term } from "../terms/term.js";
 import type { Least } from "../types/limits.js";
 import type { Typed } from "../types/types.js";
 import { type Dt, type DType, type DTypeName, type Elem, isInt, isSigned, members } from "../types/dtype.js";
+import { notADType } from "../types/dtype-text.js";
 import { bitsOf, isFloat } from "../numerics/numeric.js";
 import type { Rounding } from "../numerics/numeric-float.js";
 import { type Checked, whyChoice } from "../types/problem.js";
@@ -56,7 +57,7 @@ type CastKinds = typeof operands & typeof options;
 const hasRtz = (to: DTypeName) => to === "float16" || to === "bfloat16" || to === "float8e5";
 
 function inferCast({ x, dtype, bitcast, fpDowncastRounding }: TypedArguments<CastKinds>) {
-  if (!dtype.dtype) return "to: needs a dtype, such as tl.float32";
+  if (!dtype.dtype) return notADType("to", dtype.literal);
   if (x.type.kind !== "tile" && x.type.kind !== "constexpr") return notATile("to", x.type);
   const type = inferTo(x.type, dtype.dtype, bitcast?.literal === true);
   if (typeof type === "string" || fpDowncastRounding === undefined || x.type.kind !== "tile") return type;

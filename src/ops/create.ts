@@ -2,6 +2,7 @@
 import { asInteger, asTruth, FALSE, number, sum } from "../terms/term.js";
 import { arange as arangeArray, full as fullArray, tileArray } from "../numerics/array.js";
 import { type DimsOf, dimsOf, notAShape, type ShapeArg, whyDims } from "../types/constexpr.js";
+import { notADType } from "../types/dtype-text.js";
 import { ZERO } from "../terms/kinds.js";
 import { isLiteral } from "../ir/nodes.js";
 import { isBig } from "../numerics/numeric.js";
@@ -134,6 +135,6 @@ export const zerosLike = defineOp<<X>(x: Checked<X, WhyTile<"zerosLike", X>>) =>
 function filled(op: string, shape: Typed, dtype: Typed) {
   if (!shape.items) return notAShape(op);
   const dims = shape.items.map((item) => item.type);
-  if (!dtype.dtype) return `${op}: needs a dtype, such as tl.float32`;
+  if (!dtype.dtype) return notADType(op, dtype.literal);
   return whyDims(op, dims) || tileType(dtype.dtype, dimsOf(dims));
 }

@@ -16,6 +16,7 @@ import {
 } from "../types/constexpr.js";
 import { subText } from "../types/constexpr-text.js";
 import { call, isFp8, sameElem, type Call, type DType, type Dt, type Elem, type Fp8Name } from "../types/dtype.js";
+import type { NotADType } from "../types/dtype-text.js";
 import type { Agree, Both, Checked } from "../types/problem.js";
 import {
   hasAny,
@@ -74,7 +75,7 @@ export type WhyDType<Op extends string, Call extends string, D> =
     ? ""
     : [keyof D] extends ["dtype"]
       ? `${Op}: the dtype goes by position, tl.${Op}(${Call})`
-      : `${Op}: needs a dtype, such as tl.float32`;
+      : NotADType<Op, D>;
 export type ElementOf<D> = D extends DType<any> ? D[Dt] : any;
 
 /**
@@ -128,11 +129,7 @@ export type { DimsOf, ShapeArg };
  * the checker would settle the cast's first test where this alias is declared.
  */
 export type WhyTo<E, D, Bitcast = false> =
-  D extends DType<infer F>
-    ? Bitcast extends true
-      ? WhyBitcast<E, F>
-      : WhyCast<E, F>
-    : "to: needs a dtype, such as tl.float32";
+  D extends DType<infer F> ? (Bitcast extends true ? WhyBitcast<E, F> : WhyCast<E, F>) : NotADType<"to", D>;
 export type ToOut<T, D> = T extends TileLike
   ? D extends DType<any>
     ? Tile<D[Dt], T[Sh]>

@@ -1,6 +1,7 @@
 /** A source index over files that someone reads: from disk, or from memory. */
 import type { Location } from "../diagnostics/diagnostic.js";
 import type { Compared, SourceIndex } from "../ir/source.js";
+import { deepestNode, descending } from "./deep-nesting.js";
 import type { Files } from "./imports.js";
 import { lintFiles } from "./lint.js";
 import { mendedCall } from "./mended-calls.js";
@@ -17,7 +18,13 @@ export function indexFiles(files: Files, beside: SourceIndex["beside"]): SourceI
     const file = files.read(at.file);
     if (!file) return undefined;
     let index = indexes.get(file);
-    if (!index) indexes.set(file, (index = siteIndex(file)));
+    if (!index) {
+      index = descending(
+        () => siteIndex(file),
+        () => deepestNode([file]),
+      );
+      indexes.set(file, index);
+    }
     return findSite(index, at);
   };
   return {
@@ -39,7 +46,11 @@ export function indexFiles(files: Files, beside: SourceIndex["beside"]): SourceI
       const found = find(at);
       return found && withConfigs(found.node, configs);
     },
-    lint: (paths) => lintFiles(paths, files, compared),
+    lint: (paths) =>
+      descending(
+        () => lintFiles(paths, files, compared),
+        () => deepestNode(paths.flatMap((path) => files.read(path) ?? [])),
+      ),
     compared(at) {
       const found = find(at);
       return found && compared.get(found.node);

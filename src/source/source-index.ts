@@ -4,14 +4,13 @@
  */
 import { existsSync, readFileSync } from "node:fs";
 import type { SourceIndex } from "../ir/source.js";
+import { parseSource } from "./deep-nesting.js";
 import { indexFiles } from "./indexed-files.js";
 import { moduleFile } from "./module-files.js";
 import { pathBeside } from "./paths.js";
-import { ts } from "./typescript.js";
+import type { ts } from "./typescript.js";
 
-/** A file is only parsed: no tsconfig, no lib, no program. */
-const parsed = (path: string): ts.SourceFile =>
-  ts.createSourceFile(path, readFileSync(path, "utf8").replace(/^\uFEFF/, ""), ts.ScriptTarget.Latest, true);
+const parsed = (path: string): ts.SourceFile => parseSource(path, readFileSync(path, "utf8").replace(/^\uFEFF/, ""));
 
 /** A source index over the files on disk; each is read on first use. */
 export function createSourceIndex(): SourceIndex {

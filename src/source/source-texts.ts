@@ -1,9 +1,10 @@
 /** The author's source as texts in memory: what a page has. */
 import type { SourceIndex } from "../ir/source.js";
+import { parseSource } from "./deep-nesting.js";
 import { resolveFile } from "./imports.js";
 import { indexFiles } from "./indexed-files.js";
 import { pathBeside } from "./paths.js";
-import { ts } from "./typescript.js";
+import type { ts } from "./typescript.js";
 
 /** A source index over texts, by the paths that stack traces have. Imports are followed among them. */
 export function indexTexts(texts: ReadonlyMap<string, string>): SourceIndex {
@@ -12,7 +13,7 @@ export function indexTexts(texts: ReadonlyMap<string, string>): SourceIndex {
     const text = texts.get(path);
     if (text === undefined) return undefined;
     let file = files.get(path);
-    if (!file) files.set(path, (file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true)));
+    if (!file) files.set(path, (file = parseSource(path, text)));
     return file;
   };
   const moduleFile = (from: ts.SourceFile, specifier: string) => {

@@ -30,6 +30,7 @@ export const foreignFunctions = {
   all: "tl.min(x.to(tl.int32), axis).ne(0)",
   make_block_ptr: "tl.makeTensorDescriptor(x, [BLOCK]), or x.at(i, j), whose mask follows from the tensor",
   makeBlockPtr: "tl.makeTensorDescriptor(x, [BLOCK]), or x.at(i, j), whose mask follows from the tensor",
+  syncthreads: "tl.debugBarrier()",
   advance: "the next indices, x.at(i.add(BLOCK))",
 } as const;
 
@@ -54,6 +55,8 @@ export const foreignConstants = {
 
 /** Numbers that `tl` does not have. The checker lets JavaScript negate a sentence, so it keeps its own message. */
 export const foreignNumbers = { inf: "JavaScript's Infinity", nan: "JavaScript's NaN" } as const;
+
+const everyLane = "x.mul(2) and the like, which compute with every element";
 
 /** Methods that a tile does not have. */
 export const foreignMethods = {
@@ -97,6 +100,9 @@ export const foreignMethods = {
   clip: "x.clamp(low, high)",
   size: "x.shape",
   numel: "the product of x.shape",
+  forEach: everyLane,
+  map: everyLane,
+  filter: "tl.where(condition, x, 0), which keeps the tile's shape",
 } as const;
 
 const byIndex = "tl.load(x.at(i, j)), one index for each axis";

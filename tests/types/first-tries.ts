@@ -148,6 +148,23 @@ export const triedLinesOfTheBuild: readonly First[] = [
   line("c.value = f;", "", "value: this tensor has none; write tl.store(x.at(i, j), value), one index for each axis"),
   line("p.value = f;", "", "value: this pointer has none; write tl.store(x.add(i), value)"),
   line("f.value;", "", "value: this tile has none; write it without .value"),
+  // Texts for dtypes, and methods of lists
+  line('f.to("float16");', "f.to(tl.float16);", "to: a dtype is not text; write tl.float16"),
+  line(
+    'tl.zeros([BLOCK_M], "float32");',
+    "tl.zeros([BLOCK_M], tl.float32);",
+    "zeros: a dtype is not text; write tl.float32",
+  ),
+  line(
+    "f.forEach((v: any) => v);",
+    "f.mul(2);",
+    "forEach: this tile has none; write x.mul(2) and the like, which compute with every element",
+  ),
+  line(
+    "f.map((v: any) => v);",
+    "f.mul(2);",
+    "map: this tile has none; write x.mul(2) and the like, which compute with every element",
+  ),
   // CUDA's
   line(
     "threadIdx.x;",
@@ -192,5 +209,47 @@ export const triedKernels: readonly (readonly [code: string, says: string, line?
   [
     `kernel("one", ${spec.replace("grid:", `${vmapped}, grid:`)}, ({ y }) => tl.store(y.at(0), 0))`,
     "reference: a function of JavaScript's cannot be recorded, as torch.vmap takes one; write it with tensors of one more axis, or in Python, reference: python`…`",
+  ],
+  ...[
+    ["warps: 4", "warps is not a constexpr of this kernel; write numWarps"],
+    ["numWarp: 4", "numWarp is not a constexpr of this kernel; write numWarps"],
+    ["stages: 3", "stages is not a constexpr of this kernel; write numStages"],
+    [
+      "kwargs: 1",
+      "kwargs is not a constexpr of this kernel; write its constants beside numWarps, { BLOCK: 64, numWarps: 4 }",
+    ],
+  ].map(
+    ([option, says]) =>
+      [
+        `kernel("one", ${spec.replace("{ BLOCK: 8 }", `{ BLOCK: 8, ${option} }`)}, ({ x, y, BLOCK }) => tl.store(y.at(tl.arange(0, BLOCK)), tl.load(x.at(tl.arange(0, BLOCK)))))`,
+        `one: its config: ${says}`,
+      ] as const,
+  ),
+  ...(
+    [
+      ['tensor("float32", ["N"])', "tensor: a dtype is not text; write tl.float32"],
+      ['tensor("fp16", ["N"])', "tensor: a dtype is not text; write tl.float16"],
+      ['scalar("torch.int")', "scalar: a dtype is not text; write tl.int32"],
+      ['tensor(tl.float32, "N")', 'tensor: "N" is text, and the dims are a list; write ["N"]'],
+      [
+        "tensor(tl.float32, [])",
+        'tensor: it has no dims; list one or more, such as ["N"], or pass a number with scalar(dtype)',
+      ],
+      [
+        "Number",
+        "one: w is JavaScript's Number, not a param; write w: scalar(tl.float32) for a number of the call, or constexpr() for one of the config",
+      ],
+      ["Boolean", "one: w is JavaScript's Boolean, not a param; write w: constexpr.bool()"],
+    ] as const
+  ).map(
+    ([param, says]) =>
+      [
+        `kernel("one", ${spec.replace("params: {", `params: { w: ${param},`)}, ({ y }) => tl.store(y.at(0), 0))`,
+        says,
+      ] as const,
+  ),
+  [
+    `kernel("add-relu", ${spec}, ({ y }) => tl.store(y.at(0), 0))`,
+    'kernel: "add-relu" cannot be a Python name; write "add_relu"',
   ],
 ];

@@ -21,8 +21,22 @@ export const configMissing = defineCode(
   (where: string, name: string) => `${where}: ${name} is missing; give it a value`,
 );
 
+/** Options of a launch by the names that authors try: Triton's, and shorter ones. */
+const LAUNCH: Readonly<Record<string, string>> = {
+  warps: "numWarps",
+  nwarps: "numWarps",
+  stages: "numStages",
+  nstages: "numStages",
+  pipelinestages: "numStages",
+  ctas: "numCtas",
+  maxregs: "maxnreg",
+  maxregisters: "maxnreg",
+  kwargs: "its constants beside numWarps, { BLOCK: 64, numWarps: 4 }",
+};
+
 function configInstead(name: string, known: readonly string[], options: readonly string[]): string {
-  const near = nearName(name, [...known, ...options]);
+  const plain = name.replaceAll("_", "").toLowerCase();
+  const near = nearName(name, [...known, ...options]) ?? (Object.hasOwn(LAUNCH, plain) ? LAUNCH[plain] : undefined);
   return near === undefined ? `it has ${known.join(", ") || "none"}` : `write ${near}`;
 }
 

@@ -5,7 +5,7 @@ import { defineCode } from "./define-code.js";
 
 export const pythonName = defineCode("python-name", {
   invalid: (what: string, name: unknown) =>
-    `${what}: ${JSON.stringify(name)} cannot be a Python name; use letters, digits and _`,
+    `${what}: ${JSON.stringify(name)} cannot be a Python name; ${typeof name === "string" && /^[A-Za-z_][\w\- .]*$/.test(name) ? `write ${JSON.stringify(name.replaceAll(/\W/g, "_"))}` : "use letters, digits and _"}`,
   tooLong: (length: number, longest: number) =>
     `kernel: a name of ${length} letters is too long for a file's; use up to ${longest}`,
   provider: (kernel: string, name: string) =>

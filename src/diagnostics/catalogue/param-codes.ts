@@ -11,6 +11,8 @@ export const paramKind = defineCode("param-kind", {
     `${kernel}: ${param} is a number, not a param; write ${param}: ${Number.isInteger(value) ? "constexpr()" : "constexpr.float()"} among the params and config: { ${param}: ${String(value)} }`,
   dtype: (kernel: string, param: string, dtype: string) =>
     `${kernel}: ${param} is a dtype, not a param; write ${param}: tensor(tl.${dtype}, ["N"]), or scalar(tl.${dtype})`,
+  javaScript: (kernel: string, param: string, type: string, instead: string) =>
+    `${kernel}: ${param} is JavaScript's ${type}, not a param; write ${param}: ${instead}`,
   builder: (kernel: string, param: string) =>
     `${kernel}: ${param} is a function that makes params; call it, as in constexpr() or tensor(tl.float32, ["N"])`,
 });
@@ -29,12 +31,16 @@ export const paramName = defineCode("param-name", {
 export const paramDType = defineCode("param-dtype", {
   missing: (builder: string, example = "tl.float16") =>
     `${builder}: the first argument is a dtype, such as ${example}${otherCopies()}`,
+  text: (builder: string, dtype: string) => `${builder}: a dtype is not text; write ${dtype}`,
   variableOfScalar: () => "scalar: a dtype variable has no meaning for a number; name one dtype",
   choices: () => "constexpr.dtype: give a list of dtypes, or a variable that tl.dtype(…) made",
 });
 
 export const paramDims = defineCode("param-dims", {
   missing: () => 'tensor: the second argument lists its dims, such as ["M", "K"]',
+  text: (dims: string) =>
+    `tensor: ${JSON.stringify(dims)} is text, and the dims are a list; write [${JSON.stringify(dims)}]`,
+  none: () => 'tensor: it has no dims; list one or more, such as ["N"], or pass a number with scalar(dtype)',
   blocks: () => 'descriptor: give its dims and as many block dims, ["M", "K"], ["BLOCK_M", "BLOCK_K"]',
   tooMany: (count: number) => `descriptor: has 1 to 5 axes, not ${count}`,
   numel: (kernel: string, param: string, size: string, sizes: readonly string[]) =>

@@ -44,7 +44,7 @@ await build(kernel("example", { params: { y: tensor.out(tl.float32, [16]) }, gri
   },
   "python-name": {
     means: "The name goes into the emitted Python as it is, so it must be an identifier there.",
-    says: 'kernel: "add-one" cannot be a Python name; use letters, digits and _',
+    says: 'kernel: "add-one" cannot be a Python name; write "add_one"',
     fails: `export const example = kernel("add-one", { params: { y: tensor.out(tl.float32, [16]) }, grid: () => [1] }, ({ y }) => {
   tl.store(y.at(tl.arange(0, 16)), 1);
 });`,

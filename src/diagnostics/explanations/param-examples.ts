@@ -106,7 +106,7 @@ export const params = {
   },
   "param-dtype": {
     means: "A param names its dtype first.",
-    says: "tensor: the first argument is a dtype, such as tl.float16",
+    says: "tensor: a dtype is not text; write tl.float32",
     fails: { params: `x: tensor("float32", ["N"]), ${Y}, ${BLOCK}` },
     passes: { params: `${X}, ${Y}, ${BLOCK}` },
   },

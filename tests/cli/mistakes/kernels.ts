@@ -7,7 +7,7 @@ export const semantics: readonly Mistake[] = [
     args: "check FILE",
     file: add({ name: "a b" }),
     code: 1,
-    says: "cannot be a Python name; use letters, digits and _",
+    says: "cannot be a Python name; write ",
   },
   {
     title: "no body",

@@ -433,9 +433,10 @@ def get_inputs(B=3, H=2, G=4, PAGES=16, MAX_PAGES=5, *, HEAD_DIM=64, PAGE_SIZE=1
 def _launch(kernel, grid, tensors, numbers, /, *others, **options):
     """Launches kernel[grid](*tensors, *numbers, **options).
 
-    The binary and the grid are remembered by all that Triton chooses them by,
-    which is faster than its choosing. others are the device, dtypes, and sizes
-    that only the grid depends on.
+    Triton takes long to find the binary for a call. This function remembers the
+    binary and the grid of each call, and uses them again for calls alike. others
+    tell such calls apart beside the arguments: the device, the dtypes, and the
+    sizes that set the grid but are not passed to the kernel.
     """
     if _INTERPRETED or torch.compiler.is_compiling():
         kernel[grid](*tensors, *numbers, **options)

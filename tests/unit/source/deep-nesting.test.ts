@@ -1,0 +1,32 @@
+/** Expressions too deep for JavaScript's stack are refused at their line, where a RangeError had no place. */
+import { expect, test } from "vitest";
+import { TileScriptError } from "../../../src/diagnostics/diagnostic.js";
+import { indexTexts } from "../../../src/source/source-texts.js";
+
+const FILE = "/deep.ts";
+const header = 'import { tl } from "tilescript";\nconst f = tl.programId(0);\n';
+
+function refused(expression: string): string {
+  const index = indexTexts(new Map([[FILE, `${header}export const g = ${expression};\n`]]));
+  try {
+    index.lint([FILE]);
+    index.site({ file: FILE, line: 3, column: 18 });
+  } catch (error) {
+    if (!(error instanceof TileScriptError)) throw error;
+    const [{ message, at }] = error.diagnostics as [(typeof error.diagnostics)[0]];
+    return `${at?.file}:${at?.line} ${message.replace(/\d+/, "#")}`;
+  }
+  return "";
+}
+
+const SAYS = `${FILE}:3 this expression nests # levels, too many to be read; name parts of it with const, or loop`;
+
+test.each([
+  ["calls within calls", `${"tl.exp(".repeat(20_000)}f${")".repeat(20_000)}`],
+  ["calls of results", `f${".add(1)".repeat(20_000)}`],
+])("%s", (_, expression) => expect(refused(expression)).toBe(SAYS));
+
+test("a few hundred levels are read", () => {
+  expect(refused(`${"tl.exp(".repeat(100)}f${")".repeat(100)}`)).toBe("");
+  expect(refused(`f${".add(1)".repeat(300)}`)).toBe("");
+});

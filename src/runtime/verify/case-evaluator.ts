@@ -19,6 +19,15 @@ export interface EvaluatorOptions {
 /** A GPU compiles each config once, and the interpreter may be slow. A case that takes longer is taken to hang. */
 export const defaultDeadlineMs = 120_000;
 
+/** Why the outputs were compared with nothing, by the kind of reference. */
+export const NO_REFERENCE = "the outputs were not compared: the kernel has no reference";
+const UNKNOWN_REFERENCE = "the outputs were not compared: the evaluator cannot compute the reference";
+const NOT_COMPARED: Readonly<Record<CompiledKernel["reference"], string>> = {
+  none: NO_REFERENCE,
+  python: UNKNOWN_REFERENCE,
+  recorded: UNKNOWN_REFERENCE,
+};
+
 /** Runs one case on the evaluator. */
 export function evaluate(
   kernel: CompiledKernel,
@@ -50,9 +59,7 @@ export function evaluate(
       status: wrong ? "failed" : comparison ? "passed" : "unchecked",
       comparisons: comparison ? [comparison] : [],
       findings,
-      unchecked: comparison
-        ? unchecked
-        : [...unchecked, "the outputs were not compared: the evaluator cannot compute the reference"],
+      unchecked: comparison ? unchecked : [...unchecked, NOT_COMPARED[kernel.reference]],
       judged: comparison !== undefined,
       reached,
       ms: Math.round(performance.now() - started),

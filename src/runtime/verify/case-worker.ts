@@ -1,6 +1,6 @@
 /** Runs a case in the Python worker. */
 import type { CompiledKernel, Tolerance } from "../../contract/compiled.js";
-import { defaultDeadlineMs, evaluate, type EvaluatorOptions } from "./case-evaluator.js";
+import { defaultDeadlineMs, evaluate, type EvaluatorOptions, NO_REFERENCE } from "./case-evaluator.js";
 import type { PlannedCase } from "../cases/cases.js";
 import type { PythonDevice } from "../devices/devices.js";
 import type { RequestServer } from "../python/worker-pool.js";
@@ -68,8 +68,6 @@ export async function askWorker(
 export function needsPointer({ signature }: CompiledKernel): boolean {
   return signature.pointers.some(({ optional, numel }) => !optional && numel === undefined);
 }
-
-const NO_REFERENCE = "the outputs were not compared: the kernel has no reference";
 
 /** Uses the evaluator if this device's numbers can't be trusted, and says so in the report. */
 function evaluateInstead(

@@ -255,6 +255,32 @@ describe("a product", () => {
       },
     );
 
+  /** The product of rows of x with themselves; of its right side, `left` leaves rows or columns out without a value. */
+  const ofMasked = (left: "rows" | "columns", result: (product: any, isLeft: any) => any) =>
+    kernel(
+      "masked",
+      {
+        params: { x: tensor(tl.float16, ["N", "D"]), y: tensor.out(tl.float32, [1]), D: constexpr(), BLOCK },
+        grid: () => [1],
+        config: { BLOCK: 16 },
+        requires: ({ N, BLOCK }: any) => [N.ge(1), N.le(BLOCK)],
+      } as never,
+      ({ x, y, N, D, BLOCK }: any) => {
+        const [rows, columns] = [tl.arange(0, BLOCK), tl.arange(0, D)];
+        const mask = left === "rows" ? rows.lt(N.sub(1)).col : columns.lt(N).row;
+        const product = tl.dot(tl.load(x.at(rows, columns)), (tl.load(x.at(rows, columns), { mask }) as any).T);
+        tl.store(y.at(0), tl.sum(tl.sum(result(product, rows.lt(N.sub(1)).row), 1), 0));
+      },
+    );
+
+  test("may hold nothing where all that it sums does, up to where that is taken", async () => {
+    const chosen = (product: any, isGiven: any) => tl.where(isGiven, product, 0);
+    expect((await kinds(ofMasked("rows", chosen))).filter((each) => !each.endsWith("proved"))).toEqual([]);
+    const [last] = (await padding(ofMasked("rows", (product) => product))).slice(-1);
+    expect(last).toMatchObject({ of: "padding in the store to y", verdict: { kind: "refuted" } });
+    expect(await kinds(ofMasked("columns", chosen))).toContain("padding in tl.dot: unknown");
+  });
+
   test("needs 0 along its inner dimension", async () => {
     expect(await kinds(multiplying(0))).toEqual(["padding in tl.dot: proved"]);
     expect(await kinds(multiplying(1))).toEqual(["padding in tl.dot: unknown"]);

@@ -142,6 +142,14 @@ describe("the evaluator", () => {
     });
   });
 
+  it("should say that a kernel without a reference has none", async () => {
+    const none = vectorAdd({ reference: "none", evaluate: () => ({ outputs: {}, findings: [], unchecked: [] }) });
+    const { out } = await cli(none, "--run", "--device", "eval", "--json");
+    expect(JSON.parse(out)).toMatchObject({
+      details: "no case could be compared with a reference: the kernel has no reference",
+    });
+  });
+
   it("should survive an evaluator that throws", async () => {
     const broken = vectorAdd({
       evaluate: () => {

@@ -113,6 +113,15 @@ export function picked(side: Held, other: Held): Held {
   );
 }
 
+/** Numbers of which it is known which kind they are; what has no value still has none. */
+export function only(of: Held, kind: Kinds): Held {
+  return SOURCES.reduce((all, source) => {
+    const kinds = kindsOf(of, source);
+    const known = (kinds & ~NOTHING) === NONE ? NONE : kind;
+    return all | held(source, known | (kinds & NOTHING));
+  }, NONE);
+}
+
 /** A lane that a mask leaves out. */
 export function leftOut(of: Held): Held {
   return held(

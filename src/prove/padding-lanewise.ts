@@ -1,15 +1,15 @@
 /** What ops make of the padding of their operands, lane by lane. */
 import { isLiteral, operandNamed, operandPlace } from "../ir/nodes.js";
 import { typedArguments, typeOfArgument } from "../ir/typed.js";
-import { ANYTHING, asFloat, type Kinds, NONE, NOTHING } from "../terms/kinds.js";
-import { asTruth } from "../terms/term.js";
+import { ANYTHING, asFloat, type Kinds, NONE, NOTHING, ONE, ZERO } from "../terms/kinds.js";
+import { asTruth, type Term } from "../terms/term.js";
 import { type Diagram, unionOf } from "./diagrams.js";
 import type { OpStep } from "./flow.js";
-import { combined, generic, held, type Held, isNothing, kindsOf, picked, trustedAs } from "./held.js";
+import { combined, generic, held, type Held, isNothing, kindsOf, only, picked, trustedAs } from "./held.js";
 import { heldAt, type HeldTile, heldTile } from "./held-tile.js";
 import type { PaddingLanes } from "./padding-lanes.js";
-import { isFloatType, isIntegerType } from "./padding-literals.js";
-import { at as termAt } from "./symbolic.js";
+import { isFloatType, isIntegerType, isTruthType } from "./padding-literals.js";
+import { at as termAt, type TermTile } from "./symbolic.js";
 
 export class PaddingLanewise {
   constructor(readonly lanes: PaddingLanes) {}
@@ -41,12 +41,39 @@ export class PaddingLanewise {
       generic: generic(result.type),
       same: given.map((each) => given.indexOf(each)),
     };
+    const truths = named.map(([name], i) =>
+      isTruthType(typeOfArgument(given[i]!)) ? step.terms[operandPlace(op, name)] : undefined,
+    );
     return heldTile(this.lanes.model.environment.shape(result.type), (lane) =>
       this.lanes.diagrams.combine(
         (ends) => combined(lanes, ends),
-        named.map(([, tile]) => heldAt(tile, lane)),
+        this.#decided(
+          named.map(([, tile]) => heldAt(tile, lane)),
+          truths,
+          lane,
+        ),
       ),
     );
+  }
+
+  /**
+   * Operands, of which truth values beside left-out lanes are decided: `found & (cols < N)` holds 0 where `cols < N` fails.
+   * Of left-out lanes no term speaks: they hold what the load puts there.
+   */
+  #decided(
+    operands: readonly Diagram[],
+    truths: readonly (TermTile | undefined)[],
+    lane: readonly Term[],
+  ): readonly Diagram[] {
+    const { diagrams } = this.lanes;
+    const left = operands.map((each) => kindsOf(unionOf(each), "left") !== NONE);
+    if (!left.includes(true)) return operands;
+    return operands.map((each, i) => {
+      const truth = truths[i];
+      if (!truth || left[i]) return each;
+      const [yes, no] = [ONE, ZERO].map((kind) => diagrams.combine(([of]) => only(of!, kind), [each]));
+      return diagrams.branch(asTruth(termAt(truth, lane)), yes!, no!);
+    });
   }
 
   /** What the author says of a value: the lanes that a mask left out count as data. */

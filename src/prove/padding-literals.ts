@@ -11,6 +11,10 @@ export function isIntegerType(type: Type): boolean {
   return type.kind === "tile" && members(type.dtype).every(isInt);
 }
 
+export function isTruthType(type: Type): boolean {
+  return type.kind === "tile" && members(type.dtype).every((name) => name === "int1");
+}
+
 /** The kind of a literal beside a dtype: the ends of an integer dtype are its lowest and highest number. */
 export function literalKind(value: number | bigint | boolean | string, type: Type): Kinds {
   const given = typeof value === "string" ? NaN : Number(value);

@@ -287,6 +287,37 @@ describe("a product", () => {
   });
 });
 
+describe("a count of what a condition finds", () => {
+  const counting = (found: (x: any, isColumn: any) => any) =>
+    kernel(
+      "counting",
+      {
+        params: { x: tensor(tl.int32, ["M", "N"], { range: [5, 100] }), y: tensor.out(tl.int32, ["M"]), BLOCK },
+        grid: ({ M }: any) => [M],
+        config: { BLOCK: 64 },
+        requires: ({ N, BLOCK }: any) => [N.le(BLOCK)],
+      } as never,
+      ({ x, y, N, BLOCK }: any) => {
+        const row = tl.inBounds(tl.programId(0));
+        const columns = tl.arange(0, BLOCK);
+        tl.store(y.at(row), tl.sum(found(tl.load(x.at(row, columns)), columns.lt(N)).to(tl.int32), 0));
+      },
+    );
+
+  test.each([
+    ["a mask behind it", (x: any, isColumn: any) => x.lt(9).and(isColumn), "proved"],
+    ["a mask before it", (x: any, isColumn: any) => isColumn.and(x.lt(9)), "proved"],
+    ["a mask times it", (x: any, isColumn: any) => x.lt(9).to(tl.int32).mul(isColumn.to(tl.int32)), "proved"],
+    ["no mask", (x: any) => x.lt(9), "unknown"],
+    ["a mask that turns others on", (x: any, isColumn: any) => x.lt(9).or(isColumn), "unknown"],
+    ["a mask of other lanes", (x: any, isColumn: any) => x.lt(9).and(isColumn.not()), "unknown"],
+    // The range holds for elements, and lanes that are left out hold 0.
+    ["what every element is", (x: any) => x.lt(5), "unknown"],
+  ])("with %s", async (_, found, verdict) => {
+    expect(await kinds(counting(found))).toEqual([`padding in tl.sum: ${verdict}`]);
+  });
+});
+
 describe("a lane without a value", () => {
   test("may be left where the store masks it", async () => {
     const masked = ofRows(({ y, row, from, mask, columns }) => {

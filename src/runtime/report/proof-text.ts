@@ -22,10 +22,12 @@ function reasonsOf(obligations: readonly Obligation[]): string {
   return reasons.size === 0 ? "" : `; the author says: ${[...reasons].join("; ")}`;
 }
 
-/** Requirements that no proof needs. */
+/** Requirements that no proof needs. Several stand on one line, so the column says which is meant. */
 function needlessIn(obligations: readonly Obligation[]): string {
   const found = obligations.filter(({ property }) => property === "requirement");
-  return found.map(({ at }) => `; what line ${at?.line} requires holds of every launch anyway`).join("");
+  return found
+    .map(({ at }) => `; what line ${at?.line}, column ${at?.column} requires holds of every launch anyway`)
+    .join("");
 }
 
 /**

@@ -24,7 +24,9 @@ async function needless(requires: (args: any) => readonly unknown[], more: objec
   );
   const proof = (await build(rows)).proof();
   const found = proof.obligations.filter(({ property }) => property === "requirement");
-  expect(proofSummary(proof).match(/holds of every launch anyway/g) ?? []).toHaveLength(found.length);
+  // Several stand on one line: the column says which is meant.
+  const said = proofSummary(proof).match(/\d+, column \d+ requires holds of every launch anyway/g) ?? [];
+  expect(new Set(said).size).toBe(found.length);
   return found.map(({ at }) => at!.line);
 }
 

@@ -112,8 +112,8 @@ export class PaddingFolds {
     const isBad = ({ held: of }: Path) => isNothing(of) || (kindsOf(of, "left") & bad) !== NONE;
     const kept = paths.filter((path) => !isBad(path) || lanes.isPossible(step, path.conditions));
     const all = union(kept);
-    // Where every lane of a fold holds nothing, nothing else is changed: who takes the result answers for it.
-    if (!notes || kept.every(({ held: of }) => isNothing(of))) return all;
+    // Where every lane of a fold is left out or holds nothing, no other is changed: who takes the result answers for it.
+    if (!notes || kept.every(({ held: of }) => isNothing(of) || givenKinds(of) === NONE)) return all;
     const others = givenKinds(all) !== NONE;
     if (others && kindsOf(all, "left") !== NONE) lanes.note(step, undefined, NONE);
     const left = disturbing(rule, all);

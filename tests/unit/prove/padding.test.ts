@@ -327,6 +327,29 @@ describe("a lane without a value", () => {
     expect(await kinds(masked)).toEqual(["padding in the store to y: proved"]);
   });
 
+  test("may be left in a sum that the store masks", async () => {
+    const rows = (isMasked: boolean) =>
+      kernel(
+        "rows",
+        {
+          params: { x: tensor(tl.float32, ["M", "N"]), y: tensor.inout(tl.float32, ["M"]), BLOCK },
+          grid: ({ M, BLOCK }: any) => [tl.cdiv(M, BLOCK)],
+          config: { BLOCK: 16 },
+          requires: ({ N, BLOCK }: any) => [N.le(BLOCK)],
+        } as never,
+        ({ x, y, M, BLOCK }: any) => {
+          const lanes = tl.arange(0, BLOCK);
+          const row = tl.programId(0).mul(BLOCK).add(lanes);
+          const mask = row.lt(M.sub(1));
+          const sum = tl.sum(tl.load(x.at(row, lanes), { mask: mask.col }), 1);
+          tl.store(y.at(row), sum, isMasked ? { mask } : {});
+        },
+      );
+    expect((await kinds(rows(true))).filter((each) => !each.endsWith("proved"))).toEqual([]);
+    const [last] = (await padding(rows(false))).slice(-1);
+    expect(last).toMatchObject({ of: "padding in the store to y", verdict: { kind: "refuted" } });
+  });
+
   test("is refuted with a case where it is stored, alone or in a sum", async () => {
     const summed = ofRows(({ y, row, from, mask }) => tl.store(y.at(row), tl.sum(tl.load(from, { mask }), 0)));
     const [sum, store] = await padding(summed);

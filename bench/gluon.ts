@@ -12,8 +12,9 @@ import { gemm } from "../examples/gemm.js";
 import { gemmPersistentTma } from "../examples/gemm-persistent-tma.js";
 import { gemmTma } from "../examples/gemm-tma.js";
 import { linearGelu } from "../examples/linear-gelu.js";
+import { relativeAttention } from "../examples/relative-attention.js";
 import { inOneLoop, inTwoLoops, unmasked, windowed } from "../tests/unit/codegen/fixtures/attentions.js";
-import { slidingWindow, sloped, softCapped } from "../tests/unit/codegen/fixtures/score-modifications.js";
+import * as modifications from "../tests/unit/codegen/fixtures/score-modifications.js";
 import { randomAttention } from "../tests/kernels/random/random-attentions.js";
 import { randomProduct } from "../tests/kernels/random/random-products.js";
 import { resultFile, runOnModules } from "./in-python.js";
@@ -27,11 +28,11 @@ const { values: given } = parseArgs({
 
 async function emitInto(folder: string): Promise<void> {
   mkdirSync(folder, { recursive: true });
-  for (const example of [gemm, gemmTma, gemmPersistentTma, linearGelu, attention]) {
+  for (const example of [gemm, gemmTma, gemmPersistentTma, linearGelu, attention, relativeAttention]) {
     const kernel = await build(example);
     writeFileSync(join(folder, kernel.file), kernel.emit({ specialise: "always" }).python);
   }
-  for (const fixture of [inTwoLoops, inOneLoop, windowed, unmasked, slidingWindow, softCapped, sloped]) {
+  for (const fixture of [inTwoLoops, inOneLoop, windowed, unmasked, ...Object.values(modifications)]) {
     const kernel = await build(fixture);
     writeFileSync(join(folder, kernel.file), kernel.emit({ specialise: "always" }).python);
   }

@@ -19,8 +19,9 @@ from typing import Any
 
 from gluon_modules import fits, load, say, tuner_of
 
-#: Those that are compared with their plain kernels, and not with PyTorch.
-BESIDE_PLAIN = ("windowed", "unmasked", "sliding_window", "soft_capped", "sloped")
+#: Those that load what changes their scores; they too are compared with their plain kernels, and not with PyTorch.
+LOADING = ("relative_attention", "biased", "padded", "documents", "loaded_slopes", "lengths")
+BESIDE_PLAIN = ("windowed", "unmasked", "sliding_window", "soft_capped", "sloped", *LOADING)
 NAMES = ("attention", "in_two_loops", "in_one_loop", *BESIDE_PLAIN)
 PROCESSES = 14
 SECONDS = 240
@@ -73,20 +74,36 @@ def inputs(heads: int, rows: int, size: int, dtype: Any, is_strided: bool) -> li
     return [x.transpose(0, 1) if is_strided else x for x in made]
 
 
+def loaded(name: str, heads: int, rows: int, dtype: Any) -> list[Any]:
+    """What the module loads besides queries, keys and values."""
+    import torch
+
+    made = {
+        "relative_attention": lambda: torch.randn((heads, 2 * rows - 1), device="cuda", dtype=dtype),
+        "biased": lambda: torch.randn((heads, rows, rows), device="cuda", dtype=dtype),
+        "padded": lambda: (torch.rand((heads, rows), device="cuda") < 0.8).to(torch.int8),
+        "documents": lambda: torch.arange(rows, device="cuda", dtype=torch.int32) // 100,
+        "loaded_slopes": lambda: torch.rand(heads, device="cuda"),
+        "lengths": lambda: torch.randint(1, rows + 1, (heads,), device="cuda", dtype=torch.int32),
+    }
+    return [made[name]()] if name in made else []
+
+
 def compare_case(name: str, module: Any, shape: tuple[int, int, int], causal: bool, kind: str, is_strided: bool) -> list[Any]:
     """What is wrong with one case, if anything."""
     import torch
 
     heads, rows, size = shape
     dtype = getattr(torch, kind)
-    q, k, v = inputs(heads, rows, size, dtype, is_strided)
-    options = () if name in BESIDE_PLAIN else (causal,)
+    # The example takes its tensors as they lie in memory.
+    q, k, v = inputs(heads, rows, size, dtype, is_strided and name != "relative_attention")
+    options = tuple(loaded(name, heads, rows, dtype)) if name in BESIDE_PLAIN else (causal,)
     outs = {"o" if name == "in_two_loops" else "out": torch.full((heads, rows, size), float("nan"), device="cuda", dtype=dtype)}
     if name == "in_two_loops":
         outs["lse"] = torch.full((heads, rows), float("nan"), device="cuda")
     if name in BESIDE_PLAIN:
         is_specialised, module._is_specialised = module._is_specialised, lambda *_: False
-        exact, sums, own = module.kernel_fn(q, k, v).float(), None, 0.0
+        exact, sums, own = module.kernel_fn(q, k, v, *options).float(), None, 0.0
         module._is_specialised = is_specialised
     else:
         exact, sums = reference(q, k, v, causal)

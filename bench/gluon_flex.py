@@ -6,7 +6,7 @@ import random
 import statistics
 from typing import Any
 
-from gluon_attention import busy, idle, inputs
+from gluon_attention import busy, idle, inputs, loaded
 from gluon_modules import say, tuner_of
 
 ROUNDS = 12
@@ -17,6 +17,8 @@ TIMED = [
     ("sliding_window", 128, "float16"),
     ("soft_capped", 128, "float16"),
     ("sloped", 128, "float16"),
+    ("relative_attention", 128, "float16"),
+    ("relative_attention", 64, "float16"),
     ("sliding_window", 64, "float16"),
     ("soft_capped", 64, "float16"),
     ("sloped", 64, "float16"),
@@ -26,8 +28,8 @@ NAMES = tuple({name for name, *_ in TIMED})
 BESIDE_DIAGONAL = ("sliding_window", "sloped")
 
 
-def scores_of(name: str, heads: int, size: int) -> Any:
-    """How flex attention changes scores: its function, or None."""
+def scores_of(name: str, heads: int, rows: int, size: int, more: list[Any]) -> Any:
+    """How flex attention changes scores, with what it loads: its function, or None."""
     import torch
 
     def capped(score: Any, _batch: Any, _head: Any, _row: Any, _key: Any) -> Any:
@@ -37,7 +39,10 @@ def scores_of(name: str, heads: int, size: int) -> Any:
     def sloped(score: Any, _batch: Any, head: Any, row: Any, key: Any) -> Any:
         return score + (key - row) * torch.exp2(-8.0 * (head + 1) / heads) / size**0.5
 
-    return {"soft_capped": capped, "sloped": sloped}.get(name)
+    def biased(score: Any, _batch: Any, head: Any, row: Any, key: Any) -> Any:
+        return score + more[0][head, row - key + rows - 1]
+
+    return {"soft_capped": capped, "sloped": sloped, "relative_attention": biased}.get(name)
 
 
 def mask_of(name: str, rows: int) -> Any:
@@ -54,17 +59,17 @@ def mask_of(name: str, rows: int) -> Any:
     return create_block_mask(seen, None, None, rows, rows) if name in BESIDE_DIAGONAL else None
 
 
-def rivals_of(name: str, module: Any, given: list[Any], out: Any) -> dict[str, Any]:
+def rivals_of(name: str, module: Any, given: list[Any], more: list[Any], out: Any) -> dict[str, Any]:
     import torch
     from torch.nn.attention.flex_attention import flex_attention
 
     batched = [x[None] for x in given]
     heads, rows, size = given[0].shape
-    change, mask = scores_of(name, heads, size), mask_of(name, rows)
+    change, mask = scores_of(name, heads, rows, size, more), mask_of(name, rows)
     is_specialised = module._is_specialised
 
     def specialised() -> Any:
-        return module.kernel_fn(*given, **{module_output(module): out})
+        return module.kernel_fn(*given, *more, **{module_output(module): out})
 
     def plain() -> Any:
         module._is_specialised = lambda *_: False
@@ -93,10 +98,11 @@ def measure(name: str, module: Any, size: int, kind: str) -> None:
     torch._dynamo.reset()
     heads, rows = 128, 4096
     given = inputs(heads, rows, size, getattr(torch, kind), is_strided=False)
+    more = loaded(name, heads, rows, getattr(torch, kind))
     out = torch.empty_like(given[0])
     rivals: dict[str, Any] = {}
     results: dict[str, Any] = {}
-    for rival, run in rivals_of(name, module, given, out).items():
+    for rival, run in rivals_of(name, module, given, more, out).items():
         try:
             results[rival] = run().clone()
             rivals[rival] = run

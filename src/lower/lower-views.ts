@@ -35,6 +35,7 @@ import {
   AND,
   apartIn,
   author,
+  beside,
   blockIn,
   GE,
   id,
@@ -379,10 +380,10 @@ class Lowering {
 
   /** `rk < K`, in a loop that carries pointers `lanes < K - k`. */
   #below(view: View, index: Argument, axis: number): Handle {
-    const dim = author(view.tensor.dims[axis]!);
+    const size = view.tensor.dims[axis]!;
     const moving = this.#carried.moving(index);
-    if (!moving) return LT(placed(index, view, axis), dim) as Handle;
-    return LT(placed(moving.lanes, view, axis), SUB(dim, new Handle(moving.by))) as Handle;
+    if (!moving) return LT(placed(beside(size, index), view, axis), author(size)) as Handle;
+    return LT(placed(moving.lanes, view, axis), SUB(author(size), new Handle(moving.by))) as Handle;
   }
 }
 

@@ -1,6 +1,6 @@
 /** What an index adds to the address of a view, written with the ops themselves. */
 import type { Location } from "../diagnostics/diagnostic.js";
-import { dtypes } from "../types/dtype.js";
+import { dtypes, dtypeTable, isInt, members } from "../types/dtype.js";
 import { Handle, valueOf } from "../ir/handle.js";
 import {
   type Argument,
@@ -66,7 +66,9 @@ export function apartIn(
   const [x, y] = made.operands;
   const { integer } = made.op.facts;
   const join = integer === "sum" ? ADD : integer === "difference" ? SUB : undefined;
-  return join && isValue(x) && isValue(y) && areAcross(x, y) ? { x, y, join } : undefined;
+  if (!join || !isValue(x) || !isValue(y) || !areAcross(x, y)) return undefined;
+  // Taken away from a pointer one by one, narrow numbers would wrap.
+  return [x, y].every(({ type }) => type.kind === "tile" && type.dtype === "int32") ? { x, y, join } : undefined;
 }
 
 /** The parts of an index that is `base + tl.arange(0, n)`, of integers of 32 bits. */
@@ -108,12 +110,24 @@ export function id(argument: Argument): string {
 /** `rm[:, None] * stride_am`, as far as it is not 0. */
 export function term(index: Argument, view: View, axis: number, isScalar = false): readonly unknown[] {
   if (isLiteral(index) && index.value === 0) return [];
-  const position = isScalar ? author(index) : placed(index, view, axis);
   const stride = view.tensor.strides[axis]!;
-  if (isLiteral(stride) && stride.value === 1) return [position];
+  const isNext = isLiteral(stride) && stride.value === 1;
+  const counted = isNext ? index : beside(stride, index);
+  const position = isScalar ? author(counted) : placed(counted, view, axis);
+  if (isNext) return [position];
   if (view.tensor.offsets === "int64") return [wideTerm(index, position, stride)];
   if (isLiteral(index) && isLiteral(stride)) return [Number(index.value) * Number(stride.value)];
   return [isLiteral(index) && index.value === 1 ? strideOf(stride) : MUL(position, strideOf(stride))];
+}
+
+/**
+ * An index as it is counted with a size. A number without a dtype takes that of the index, so with one of 8 or 16 bits the
+ * product would wrap, and some numbers have no place in it.
+ */
+export function beside(size: Argument, index: Argument): Argument {
+  if (!isLiteral(size) || !isValue(index) || index.type.kind !== "tile") return index;
+  const isNarrow = members(index.type.dtype).some((dtype) => isInt(dtype) && dtypeTable[dtype].bits < 32);
+  return isNarrow ? valueOf(TO(new Handle(index), dtypes.int32) as Handle) : index;
 }
 
 /** The same in 64 bits: one wide side is enough. */

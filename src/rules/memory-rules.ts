@@ -2,7 +2,7 @@
 import type { Both, Agree, Checked, IsAny, IsUnknown } from "../types/problem.js";
 import type { ConstLike, Constexpr, TextOf } from "../types/constexpr.js";
 import type { DescriptorLike } from "./descriptor-types.js";
-import { call, sameElem, token, type Call, type Elem, type Token } from "../types/dtype.js";
+import { call, members, sameElem, token, type Call, type Elem, type Members, type Token } from "../types/dtype.js";
 import type { AddressLike, Ac, Pl, Ta, TensorLike, View } from "./tensor-types.js";
 import {
   whyIndexInt,
@@ -46,18 +46,38 @@ const whyNumberIsWhole = (op: string, { of, text }: ConstexprType): string => (o
 
 // ---- pointer offsets ------------------------------------------------------------------------------------------------
 
+/** Dtypes whose negative is an offset back. Triton adds the negative, which in others wraps: that of a uint8 200 is 56. */
+const NEGATED = ["int32", "int64", "uint64"] as const;
+
+type WhyNegated<Op extends string, E> = Op extends "sub"
+  ? IsAny<E> extends true
+    ? ""
+    : [Exclude<Members<E>, (typeof NEGATED)[number]>] extends [never]
+      ? ""
+      : `sub: Triton adds the negative of an offset, which wraps in ${Call<E>}; cast with .to(tl.int64)`
+  : "";
+function whyNegated(op: string, elem: Elem): string {
+  const negates = members(elem).every((name) => (NEGATED as readonly string[]).includes(name));
+  return op !== "sub" || negates
+    ? ""
+    : `sub: Triton adds the negative of an offset, which wraps in ${call(elem)}; cast with .to(tl.int64)`;
+}
+
 export type WhyOffset<Op extends string, S extends Shape, O> = O extends number
   ? WhyWhole<Op, O>
   : O extends ConstLike<any, "int">
     ? ""
     : O extends TileLike
-      ? Both<WhyIndexInt<Op, O[El]>, WhyBroadcast<Op, S, O[Sh]>>
+      ? Both<WhyIndexInt<Op, O[El]>, Both<WhyNegated<Op, O[El]>, WhyBroadcast<Op, S, O[Sh]>>>
       : O extends AddressLike
         ? `${Op}: two pointers cannot be added; add offsets to one`
         : `${Op}: needs an integer tile, a constexpr or a number`;
 export function whyOffset(op: string, pointer: PointerType, offset: Type): string {
   if (isNumber(offset)) return whyNumberIsWhole(op, offset);
-  if (offset.kind === "tile") return whyIndexInt(op, offset.dtype) || whyBroadcast(op, pointer.shape, offset.shape);
+  if (offset.kind === "tile")
+    return (
+      whyIndexInt(op, offset.dtype) || whyNegated(op, offset.dtype) || whyBroadcast(op, pointer.shape, offset.shape)
+    );
   return offset.kind === "pointer" || offset.kind === "view"
     ? `${op}: two pointers cannot be added; add offsets to one`
     : `${op}: needs an integer tile, a constexpr or a number`;

@@ -362,9 +362,10 @@ export interface EmitOptions {
 }
 
 /**
- * Whether a module has a second, warp-specialised kernel, which the wrapper launches on Hopper GPUs for tensors that the
- * copy engine can move: `never`; `auto`, if the kernel has a form that TileScript can specialise; `always`, so that a
- * build fails if it has none.
+ * Whether a module has a second, warp-specialised kernel, for Hopper GPUs and tensors that the copy engine can move:
+ * `never`; `auto`, if the kernel has a form that TileScript can specialise, and of an autotuned kernel the wrapper
+ * launches whichever of both is faster for the autotuner's key; `always`, so that it is launched wherever it can be, and a
+ * build fails if there is none.
  */
 export type Specialise = "auto" | "never" | "always";
 export const SPECIALISE: readonly Specialise[] = ["auto", "never", "always"];

@@ -181,8 +181,9 @@ export interface Spec<P, Derived extends string = never, Heuristic extends strin
    */
   readonly targets?: KernelTargets;
   /**
-   * Whether the module has a warp-specialised kernel besides, which the wrapper launches on Hopper GPUs: "auto" where the
-   * kernel has a form that suits, "always" to make any other form an error. Default "never".
+   * Whether the module has a warp-specialised kernel besides, for Hopper GPUs: "auto" where the kernel has a form that
+   * suits, and if it is autotuned, the wrapper times both and launches the faster one; "always" to launch it wherever it
+   * can be, and to make any other form an error. Default "never".
    */
   readonly specialise?: "auto" | "never" | "always";
   /** Integer arguments that Triton does not specialise on: neither on the value 1 nor on multiples of 16. */

@@ -1,5 +1,5 @@
 /** A module's warp-specialised kernel: its functions, its arguments and its configs. */
-import type { Config } from "../../contract/compiled.js";
+import type { Config, Specialise } from "../../contract/compiled.js";
 import type { TensorParam } from "../../ir/nodes.js";
 import type { Specialised } from "../../specialise/specialise.js";
 import type { SpecialisedAttention } from "../../specialise/specialised-attention.js";
@@ -19,6 +19,8 @@ export interface GluonKernel {
   readonly takes: readonly Taken[];
   /** The tensors that it accesses in blocks. */
   readonly described: readonly TensorParam[];
+  /** The wrapper times both kernels for each key of the autotuner, and launches the faster one. */
+  readonly isTimed: boolean;
   /** Its launches have the author's grid; otherwise as many programs as multiprocessors. */
   readonly hasOwnGrid: boolean;
   /** Dimensions that it takes in some sizes only. */
@@ -45,7 +47,7 @@ export interface BlockSizes {
   readonly constant: (name: Name) => Expression;
 }
 
-export function gluonKernel(specialised: Specialised, emission: Emission): GluonKernel {
+export function gluonKernel(specialised: Specialised, emission: Emission, asked: Specialise): GluonKernel {
   const isGemm = specialised.kind === "gemm";
   const emitter = isGemm ? new GemmEmitter(emission, specialised) : new AttentionEmitter(emission, specialised);
   const functions = emitter.functions();
@@ -54,6 +56,7 @@ export function gluonKernel(specialised: Specialised, emission: Emission): Gluon
     functions,
     name: kernel.name,
     takes: emitter.taken(kernel),
+    isTimed: asked === "auto" && emission.ir.tuning.key !== undefined,
     described: [...new Set(emitter.staged().map(({ tensor }) => tensor))],
     hasOwnGrid: isGemm ? specialised.form.tiles !== undefined : specialised.grid === undefined,
     sized: isGemm ? [] : sizedHeads(specialised.form.shape.slice(2), specialised.configs),

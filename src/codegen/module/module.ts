@@ -19,7 +19,17 @@ import { blockSetter, DESCRIPTOR_CLASS } from "../wrapper/wrapper-descriptors.js
 import { helperFunctions, LAUNCH, LAUNCHES, WRAP_TRITON } from "../wrapper/wrapper-helpers.js";
 import { drawFunction, inputsFunction, shapesConstant, withDtypes } from "../torch/drawn-inputs.js";
 import { jitFunctions, usedParameters } from "./jit.js";
-import { copyNames, deviceHelpers, gluonImports, hostHelpers, IS_SPECIALISED } from "../gluon/gluon-helpers.js";
+import {
+  copyNames,
+  deviceHelpers,
+  FASTER,
+  FASTER_IMPORTS,
+  fasterHelper,
+  gluonImports,
+  hostHelpers,
+  IS_FASTER,
+  IS_SPECIALISED,
+} from "../gluon/gluon-helpers.js";
 import { blockHook, thricePruner, tuned } from "../gluon/gluon-configs.js";
 import { type GluonKernel, gluonKernel } from "../gluon/gluon-kernel.js";
 import { type KernelNames, kernelNames, moduleNames } from "../names/kernel-names.js";
@@ -50,7 +60,7 @@ import { wrapper } from "../wrapper/wrapper.js";
 export function emitModule(
   ir: KernelIR,
   source: SourceIndex | undefined,
-  { op, providers = false, launch = "fast", dtypes = {} }: EmitOptions = {},
+  { op, providers = false, launch = "fast", dtypes = {}, specialise = ir.specialise }: EmitOptions = {},
   specialised?: Specialised,
 ): PrintedModule {
   const extern = ir.functions.find((helper) => helper.extern);
@@ -59,7 +69,8 @@ export function emitModule(
   const names = kernelNames(ir, source, module);
   // PyTorch must see the launch of a triton_op, and knows Triton's kernels alone.
   const isTraceable = op?.form === "triton_op";
-  const gluon = specialised && !isTraceable ? gluonKernel(specialised, { ir, names, module, source }) : undefined;
+  const emission = { ir, names, module, source };
+  const gluon = specialised && !isTraceable ? gluonKernel(specialised, emission, specialise) : undefined;
   const { jits, launcher } = kernelPart(ir, names, source, isTraceable, gluon);
   const parts: Statement[] = [
     ...jits,
@@ -69,7 +80,8 @@ export function emitModule(
     ...fixedExports(ir, names, positional(launcher), source, { providers, dtypes }),
   ];
   const doc = ir.doc ?? `The Triton kernel ${names.wrapper}.`;
-  const isFast = launch === "fast" && !isTraceable && !gluon && isRepeatable(ir);
+  const mayBePlain = !gluon || gluon.isTimed;
+  const isFast = launch === "fast" && !isTraceable && mayBePlain && isRepeatable(ir);
   const last = isFast ? repeatedBlock(names.wrapper, repeatedFunction(ir, names, launcher)) : [];
   return assembled([ir], names.wrapper, doc, parts, beforeKernel(ir, names), [names.externs], last);
 }
@@ -196,7 +208,7 @@ function assembled(
   const module: Statement[] = [
     py.expression(py.string(`${doc}\n\nWritten by TileScript; edit the TypeScript source instead of this file.`)),
     ...lintExceptions([...before, ...parts]),
-    ...(last.length > 0 ? [...REPEATED_IMPORTS.map((module): Import => ({ kind: "import", module })), py.blank] : []),
+    ...standardImports(last.length > 0 ? REPEATED_IMPORTS : isMentioned(IS_FASTER) ? FASTER_IMPORTS : []),
     { kind: "import", module: "torch" },
     { kind: "import", module: "triton" },
     { kind: "import", module: "triton.language", as: "tl" },
@@ -215,6 +227,7 @@ function assembled(
     ...helperFunctions(isMentioned, kernels.some(takesFloats), last.length > 0),
     ...(kernels.some(({ tuning }) => isByGpu(tuning.configs)) ? [configsForGpu] : []),
     ...(isMentioned(IS_SPECIALISED) ? hostHelpers : []),
+    ...(isMentioned(IS_FASTER) ? [fasterHelper] : []),
     ...last,
     py.assign(py.name("kernel_fn"), py.name(exported)),
   ];
@@ -222,6 +235,10 @@ function assembled(
 }
 
 // ---- around it ------------------------------------------------------------------------------------------------------
+
+/** Modules of Python's own library, which stand before all others. */
+const standardImports = (modules: readonly string[]): Block =>
+  modules.length > 0 ? [...modules.map((module): Import => ({ kind: "import", module })), py.blank] : [];
 
 /** Imports of spellings besides `tl`. */
 function imports(
@@ -282,6 +299,11 @@ function constants(kernels: readonly KernelIR[], isMentioned: (name: string) => 
   }
   if (isMentioned(LAUNCH))
     limits.push(py.comment("Binaries and grids of earlier launches."), py.assign(py.name(LAUNCHES), py.dict()));
+  if (isMentioned(IS_FASTER))
+    limits.push(
+      py.comment("Whether the warp-specialised kernel is the faster one, by the autotuner's key and dtypes."),
+      py.assign(py.name(FASTER), py.dict()),
+    );
   if (isMentioned(TRITON_DTYPES)) {
     const params = kernels.flatMap((ir) => ir.params);
     const members = params.flatMap((param) => (param.kind === "constexpr" ? (param.variable?.members ?? []) : []));

@@ -1,60 +1,95 @@
 /** Where a wrapper launches the warp-specialised kernel instead of the plain one. */
-import { type KernelIR, type Value } from "../../ir/nodes.js";
+import type { KernelIR, Param, Value } from "../../ir/nodes.js";
 import { hostExpressions } from "../body/host-expressions.js";
-import { DESCRIBED, IS_SPECIALISED } from "../gluon/gluon-helpers.js";
+import { DESCRIBED, IS_FASTER, IS_SPECIALISED } from "../gluon/gluon-helpers.js";
 import type { GluonKernel } from "../gluon/gluon-kernel.js";
 import * as py from "../python/py-build.js";
-import type { Block, Expression } from "../python/py.js";
+import type { Block, Expression, FunctionDef, Parameter, Statement } from "../python/py.js";
 import { DEVICE } from "./wrapper-checks.js";
 import { GPU_PROPERTY } from "./wrapper-launch.js";
 import type { WrapperContext } from "./wrapper-scope.js";
 
 /** The function that gives the grid. */
 const PROGRAMS = "_programs";
+/** The functions that launch, where both kernels are timed. */
+const SPECIALISED = "_specialised";
+const PLAIN = "_plain";
 
-/** `results` is what the wrapper returns. */
+/** What stands around the launch in the wrapper. */
+export interface AroundLaunch {
+  /** The launch of the plain kernel. */
+  readonly plain: Block;
+  /** What the wrapper returns. */
+  readonly results: readonly Expression[];
+  /** The members of dtype variables. */
+  readonly dtypes: readonly Expression[];
+}
+
+/** Launches the specialised kernel where it can be, and if both are timed, where it is the faster one. */
 export function specialisedLaunch(
   context: WrapperContext,
   kernel: GluonKernel,
-  local: (value: Value) => Expression,
-  results: readonly Expression[],
+  local: Local,
+  { plain, results, dtypes }: AroundLaunch,
 ): Block {
-  const { ir, names } = context;
+  const isSuited = suits(context, kernel, local);
+  const [grid, launch] = [gridFunction(context, kernel, local), launchOf(context, kernel, local)];
+  const launched = [launch, py.returns(py.tupled(results))];
+  if (!kernel.isTimed)
+    return [{ kind: "if", branches: [{ test: isSuited, body: [grid, py.blank, ...launched] }] }, ...plain];
+  const { ir } = context;
+  const keys = ir.params.filter(({ name }) => ir.tuning.key!.includes(name)).map(({ value }) => local(value));
+  const isFaster = py.call(IS_FASTER, py.tuple(...keys, ...dtypes), py.name(SPECIALISED), py.name(PLAIN));
+  const called = (name: string) => py.expression(py.call(name));
+  const chosen: Statement = {
+    kind: "if",
+    branches: [{ test: isFaster, body: [called(SPECIALISED), py.returns(py.tupled(results))] }],
+  };
+  const body = [grid, py.blank, defined(SPECIALISED, [launch]), py.blank, chosen];
+  return [
+    py.blank,
+    defined(PLAIN, plain),
+    py.blank,
+    { kind: "if", branches: [{ test: isSuited, body }] },
+    called(PLAIN),
+  ];
+}
+
+type Local = (value: Value) => Expression;
+
+const defined = (name: string, body: Block, ...params: readonly Parameter[]): FunctionDef => ({
+  kind: "function",
+  name,
+  decorators: [],
+  params,
+  body,
+});
+
+/** Whether the GPU, the tensors and the sizes suit the specialised kernel. */
+function suits(context: WrapperContext, kernel: GluonKernel, local: Local): Expression {
+  const sizes = kernel.sized.map(({ dim, sizes: known }) => {
+    const isDim = ({ value: { type } }: Param) => type.kind === "constexpr" && type.text === dim;
+    const param = context.ir.params.find(isDim)!;
+    return py.compare(local(param.value), ["in", py.tuple(...known.map((size) => py.number(String(size))))]);
+  });
   const tensors = kernel.described.map((param) => context.tensor(param));
+  return py.boolOp("and", py.call(IS_SPECIALISED, ...tensors), ...sizes);
+}
+
+function gridFunction(context: WrapperContext, kernel: GluonKernel, local: Local): FunctionDef {
+  const sizes = programs(context.ir, kernel, (value) => inMeta(context, value, local));
+  return defined(PROGRAMS, [py.returns(py.tuple(...sizes))], { name: "meta" });
+}
+
+function launchOf(context: WrapperContext, kernel: GluonKernel, local: Local): Statement {
   const args = kernel.takes.map((taken) =>
     "blocks" in taken
       ? py.call(DESCRIBED, context.tensor(taken.tensor))
       : taken.type.kind === "constexpr"
-        ? py.keyword(names.parameters.get(taken)!, local(taken))
+        ? py.keyword(context.names.parameters.get(taken)!, local(taken))
         : (pointed(context, taken) ?? local(taken)),
   );
-  const sizes = kernel.sized.map(({ dim, sizes: known }) => {
-    const param = ir.params.find((each) => each.value.type.kind === "constexpr" && each.value.type.text === dim)!;
-    return py.compare(local(param.value), ["in", py.tuple(...known.map((size) => py.number(String(size))))]);
-  });
-  const grid = py.name(PROGRAMS);
-  return [
-    {
-      kind: "if",
-      branches: [
-        {
-          test: py.boolOp("and", py.call(IS_SPECIALISED, ...tensors), ...sizes),
-          body: [
-            {
-              kind: "function",
-              name: grid.id,
-              decorators: [],
-              params: [{ name: "meta" }],
-              body: [py.returns(py.tuple(...programs(ir, kernel, (value) => inMeta(context, value, local))))],
-            },
-            py.blank,
-            py.expression(py.call(py.subscript(py.name(kernel.name), grid), ...args)),
-            py.returns(py.tupled(results)),
-          ],
-        },
-      ],
-    },
-  ];
+  return py.expression(py.call(py.subscript(py.name(kernel.name), py.name(PROGRAMS)), ...args));
 }
 
 /** The tensor whose address the value is. */

@@ -122,10 +122,7 @@ class WrapperEmitter extends WrapperScope {
       ...launchComputations(this, (v) => this.local(v)),
       ...this.#requirements(() => true),
       ...machineChecks(this),
-      ...(this.specialised ? specialisedLaunch(this, this.specialised, (v) => this.local(v), results) : []),
-      ...this.tensors.flatMap((param) => descriptorOf(this, param, (v) => this.local(v))),
-      ...scratch(this.ir),
-      ...this.#launch(),
+      ...this.#launches(results),
       ...(results.length > 0 ? [py.returns(py.tupled(results))] : []),
     ];
     return {
@@ -247,6 +244,17 @@ class WrapperEmitter extends WrapperScope {
       const isAbsent = py.compare(this.tensor(param), ["is", py.none]);
       return [py.assign(target, py.conditional(none, isAbsent, value))];
     });
+  }
+
+  #launches(results: readonly Expression[]): Block {
+    const local = (value: Value) => this.local(value);
+    const plain = [
+      ...this.tensors.flatMap((param) => descriptorOf(this, param, local)),
+      ...scratch(this.ir),
+      ...this.#launch(),
+    ];
+    if (!this.specialised) return plain;
+    return specialisedLaunch(this, this.specialised, local, { plain, results, dtypes: this.#dtypes() });
   }
 
   #launch(): Block {

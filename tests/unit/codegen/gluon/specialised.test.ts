@@ -48,9 +48,12 @@ function functionIn(python: string, name: string): string {
 
 describe.each(specialised)("%s", (name, kernel) => {
   test("should leave ruff nothing to format and nothing to say", async () => {
-    const { python } = (await build(kernel)).emit({ specialise: "always" });
-    expect(ruff.format(python)).toBe(python);
-    expect(lint(python)).toEqual([]);
+    const built = await build(kernel);
+    for (const specialise of ["always", "auto"] as const) {
+      const { python } = built.emit({ specialise });
+      expect(ruff.format(python)).toBe(python);
+      expect(lint(python)).toEqual([]);
+    }
   });
 
   test("should keep the plain kernel", async () => {

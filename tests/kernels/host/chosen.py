@@ -1,0 +1,99 @@
+"""Which of two kernels a wrapper launches that times both, of a module with a warp-specialised kernel.
+
+The plain kernel runs on Triton's interpreter. No Hopper GPU is needed: a function that multiplies matrices stands for the
+specialised kernel, and a list of times for the clock.
+"""
+
+import unittest
+import unittest.mock
+
+import gemm
+import torch
+import triton
+
+
+class Specialised:
+    """Computes what the specialised kernel computes, and counts its launches."""
+
+    launches = 0
+
+    def __getitem__(self, grid):
+        def launch(a, b, c, *sizes):
+            self.launches += 1
+            c.base.copy_(a.base @ b.base)
+
+        return launch
+
+
+class Chosen(unittest.TestCase):
+    def setUp(self):
+        self.timed = []
+        self.times = {"_specialised": 1.0, "_plain": 2.0}
+        self.specialised = Specialised()
+        self.stand_in(gemm, "_is_specialised", lambda *_: True)
+        self.stand_in(gemm, "gemm_specialised_kernel", self.specialised)
+        self.stand_in(triton.testing, "do_bench", self.bench)
+        self.stand_in(torch.cuda, "is_current_stream_capturing", lambda: False)
+        gemm._FASTER.clear()
+
+    def stand_in(self, owner, name, value):
+        patch = unittest.mock.patch.object(owner, name, value)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def bench(self, call, **_):
+        call()
+        self.timed.append(call.__name__)
+        time = self.times[call.__name__]
+        return time if isinstance(time, float) else time[self.timed.count(call.__name__) - 1]
+
+    def call(self, m=16, dtype=torch.float16):
+        """Whether a call, which must be right, launches the specialised kernel after whatever is timed."""
+        a, b = torch.randn(m, 32, dtype=dtype), torch.randn(32, 16, dtype=dtype)
+        before, timed = self.specialised.launches, self.timed.count("_specialised")
+        c = gemm.gemm(a, b)
+        torch.testing.assert_close(c, a @ b, rtol=1e-2, atol=1e-2)
+        return self.specialised.launches - before - (self.timed.count("_specialised") - timed) == 1
+
+    def test_launches_the_faster_one_and_times_each_key_once(self):
+        self.assertTrue(self.call())
+        self.assertEqual(self.timed, ["_specialised", "_plain"] * 3)
+        self.assertTrue(self.call())
+        self.assertEqual(len(self.timed), 6)
+        self.times["_plain"] = 0.5
+        self.assertTrue(self.call())
+        self.assertFalse(self.call(m=24))
+        self.assertEqual(len(self.timed), 12)
+        self.assertFalse(self.call(m=24))
+        self.assertEqual(len(self.timed), 12)
+
+    def test_dtypes_are_timed_apart(self):
+        self.call()
+        # Triton's interpreter computes bfloat16 wrongly, so the specialised kernel's stand-in takes both places.
+        self.stand_in(gemm, "_check_bfloat16", lambda *_: None)
+        self.stand_in(gemm, "_launch", lambda _kernel, _grid, tensors, *_: tensors[2].copy_(tensors[0] @ tensors[1]))
+        self.call(dtype=torch.bfloat16)
+        self.assertEqual(len(self.timed), 12)
+        self.assertEqual([key[-1] for key in gemm._FASTER], [torch.float16, torch.bfloat16])
+
+    def test_one_slow_round_decides_nothing(self):
+        self.times["_specialised"] = [1.0, 9.0, 1.0]
+        self.assertTrue(self.call())
+
+    def test_a_graph_that_is_recorded_first_has_the_plain_kernel_and_decides_nothing(self):
+        torch.cuda.is_current_stream_capturing = lambda: True
+        self.assertFalse(self.call())
+        self.assertEqual((self.timed, gemm._FASTER), ([], {}))
+        torch.cuda.is_current_stream_capturing = lambda: False
+        self.assertTrue(self.call())
+        torch.cuda.is_current_stream_capturing = lambda: True
+        self.assertTrue(self.call())
+
+    def test_what_cannot_be_specialised_is_not_timed(self):
+        gemm._is_specialised = lambda *_: False
+        self.assertFalse(self.call())
+        self.assertEqual(self.timed, [])
+
+
+if __name__ == "__main__":
+    unittest.main()

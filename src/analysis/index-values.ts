@@ -88,7 +88,14 @@ function sourcesOf(
     const place = resultsOf(statement).indexOf(value);
     return callee.function.body.yields.slice(place, place + 1);
   }
-  return statement.op.effect === "pure" ? argumentsOf(statement) : [];
+  if (statement.op.effect !== "pure") return [];
+  const given = argumentsOf(statement);
+  const place = resultsOf(statement).indexOf(value);
+  // What a function makes of lanes: `tl.reduce(x, 0, f)`.
+  return [
+    ...given,
+    ...given.flatMap((each) => (isFunction(each) ? each.function.body.yields.slice(place, place + 1) : [])),
+  ];
 }
 
 /** Whether the type is an integer, a mask or an address. The search does not continue through floats. */

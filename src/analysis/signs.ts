@@ -16,11 +16,13 @@ import {
   type Value,
   type Variable,
 } from "../ir/nodes.js";
+import { dtypeTable, isSigned, members } from "../types/dtype.js";
+import type { Type } from "../types/types.js";
 import type { LaunchFacts } from "./launch-facts.js";
 import { typedArguments } from "../ir/typed.js";
 import { argumentsOf, bodiesOf, computedBy, definitions, handedOver, hostBlocksOf, walkAll } from "../ir/walk.js";
 
-/** Ignores overflow, which the wrapper's limit on extents excludes. */
+/** Ignores overflow of 32 bits and more, which the wrapper's limit on extents excludes, and which the evaluator reports. */
 export function nonNegativeValues(ir: KernelIR, facts: LaunchFacts): (argument: Argument) => boolean {
   const signs = new Signs(ir, facts);
   return (argument) => signs.isNonNegative(argument);
@@ -184,6 +186,7 @@ class Signs {
 
   #computes(statement: OpStatement, value: Value): boolean {
     const { op, operands } = statement;
+    if (op.proof.wraps && isNarrow(value.type)) return false;
     const folded = value.type.kind === "constexpr" || this.#ofHost.has(value);
     const signs = operands.map((operand) => this.isNonNegative(operand));
     return op.facts.nonNegative?.(signs, { folded, args: typedArguments(statement) }) ?? false;
@@ -210,6 +213,11 @@ class Signs {
     if (param.range === undefined || !this.#yields(param.range)) return false;
     return options.other === undefined || this.isNonNegative(options.other);
   }
+}
+
+/** Whether a type has signed integers of 8 or 16 bits, in which arithmetic wraps as a matter of course. */
+function isNarrow(type: Type): boolean {
+  return type.kind === "tile" && members(type.dtype).some((name) => isSigned(name) && dtypeTable[name].bits < 32);
 }
 
 function numberOf(argument: Argument): number | undefined {

@@ -3,6 +3,7 @@
  * infinity.
  */
 import { broadcastTo, sizeOf, type TileArray } from "../numerics/array.js";
+import { cast } from "../numerics/array-cast.js";
 import { negativeDivision, nonFinite, overflow } from "../diagnostics/catalogue/finding-codes.js";
 import { type IntName, isSigned } from "../types/dtype.js";
 import type { KernelIR, OpStatement, Value } from "../ir/nodes.js";
@@ -44,6 +45,12 @@ export class Arithmetic {
     if (carries(op) && result.type.dtype !== "int1" && this.#index.has(result))
       return (args, value) => {
         if (isTile(value) && !isFloat(value.dtype)) checkIndex(op, args, value, report);
+      };
+    const checked = op.proof.wraps && result.type.dtype !== "int1" && this.#index.has(result) && op.evaluate;
+    if (checked)
+      return (args, value) => {
+        if (isTile(value) && !isFloat(value.dtype) && !isBig(value.dtype))
+          checkIn64(this.running, statement, args, value, report);
       };
     // Ops inside a helper function report their own results.
     if (!this.nonFinite || Object.values(op.operands).includes("function")) return undefined;
@@ -124,6 +131,31 @@ function checkIndex(op: Op, { x, y }: Args, result: TileArray, report: Report): 
     else report(overflow.code, result, lane, () => overflow(sentence, exact, got, dtype));
     return;
   }
+}
+
+/** Reports what the same op gives in 64 bits otherwise: a sum of lanes, or a number whose negative the dtype lacks. */
+function checkIn64(running: Running, { op, at }: OpStatement, args: Args, result: TileArray, report: Report): void {
+  const { x } = args;
+  const { dtype, data, shape, poison } = result;
+  if (!isSigned(dtype as IntName) || !isTile(x) || isFloat(x.dtype) || isMild(op, x, 2 ** (bitsOf(dtype) - 1))) return;
+  const wide = op.evaluate!(
+    { ...args, x: cast(x, "int64") },
+    running.context([{ dtype: "int64", shape }], at),
+  ) as TileArray;
+  const lane = data.findIndex((value: number | bigint, i: number) => BigInt(value) !== wide.data[i] && !poison?.[i]);
+  if (lane < 0) return;
+  const of = op.proof.folds ? " of its lanes" : `(${lanesOf(x, shape).data[lane]})`;
+  report(overflow.code, result, lane, () =>
+    overflow(`tl.${op.name}${of}`, Number(wide.data[lane]), Number(data[lane]), dtype),
+  );
+}
+
+/** Whether numbers are so far from the ends of a dtype that even all lanes together stay in it. */
+function isMild({ proof: { folds } }: Op, x: TileArray, limit: number): boolean {
+  if (folds && !folds.adds) return false;
+  let most = 0;
+  for (const value of x.data as Iterable<number | bigint>) most = Math.max(most, Math.abs(Number(value)));
+  return most * (folds ? x.data.length : 1) < limit;
 }
 
 /** Reports a NaN made from numbers, and an infinity made from finite numbers. */

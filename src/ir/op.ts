@@ -257,6 +257,8 @@ export interface OpFold {
   readonly kinds: ((x: Kinds, y: Kinds) => Kinds) | undefined;
   /** The axis where none is given; default 0. */
   readonly axis?: number;
+  /** Lanes are added up: no result is further from 0 than all of its lanes together. */
+  readonly adds?: boolean;
   /** An option that says which lanes take part. */
   readonly mask?: string;
   /** Of a packed product: each side with its inner axis, counted from the end, and its scales, whose last axis is that of groups. */
@@ -277,7 +279,7 @@ export interface OpProof<Args> {
   readonly lane?: (lane: readonly Term[], of: LaneContext<Args>) => readonly Term[] | undefined;
   /** The rule is right for integers of every width. */
   readonly anyWidth?: boolean;
-  /** The result of integers may lie beyond their dtype, where it wraps. */
+  /** The result of integers may lie beyond their dtype, where it wraps. In 8 and 16 bits it does so at small numbers. */
   readonly wraps?: boolean;
   readonly reaches?: OpReach;
   /**

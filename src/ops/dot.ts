@@ -69,6 +69,7 @@ export const dot = defineOp<
     }),
   facts: { contracts: true },
   proof: {
+    wraps: true,
     holds: ({ a, b }) => productOf(a, b),
     folds: { form: "contraction", kinds: total },
     neutral: (held) => held === ZERO,

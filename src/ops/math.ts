@@ -14,6 +14,7 @@ import {
   total,
   ZERO,
 } from "../terms/kinds.js";
+import { asInteger, greatest, negative } from "../terms/term.js";
 import type { Checked } from "../types/problem.js";
 import { type AbsOut, inferAbs, inferMath, type MathOut, type WhyAbs, type WhyMath } from "../rules/math-rules.js";
 import { inferSingle, type WhySingleOf } from "../rules/elementwise-rules.js";
@@ -155,6 +156,8 @@ export const abs = defineOp<<const X>(x: Checked<X, WhyAbs<X>>) => AbsOut<X>>()(
   evaluate: unary({ float: Math.abs, int: Math.abs, big: (x) => (x < 0n ? -x : x) }),
   facts: { nonNegative: () => true },
   proof: {
+    term: ({ x }, { truth }) => (truth ? undefined : greatest(asInteger(x), negative(asInteger(x)))),
+    wraps: true,
     holds: ({ x }, { float }) => (x === NEGATIVE || (float && x === LEAST) ? opposite(x) : x),
   },
 });

@@ -143,7 +143,7 @@ export const sum = defineOp<SumCall>()({
     inferReduce(reduceRules.summing, "sum", args.x.type, axisOf(args), keepsDims(args), args.dtype?.dtype),
   evaluate: folding({ number: (a, b) => a + b, big: (a, b) => a + b }),
   facts: { rounds: true, nonNegative: keepsSign },
-  proof: { folds: { form: "reduction", kinds: total }, neutral: (held) => held === ZERO },
+  proof: { wraps: true, folds: { form: "reduction", kinds: total, adds: true }, neutral: (held) => held === ZERO },
 });
 
 /** Of bits only 0 leaves the others as they are. */

@@ -89,7 +89,8 @@ function scanning<Name extends "cumsum" | "cumprod">(
     },
     facts: { rounds: true, nonNegative: keepsSign },
     proof: {
-      folds: { form: "scan", kinds: name === "cumsum" ? total : productOf },
+      wraps: true,
+      folds: name === "cumsum" ? { form: "scan", kinds: total, adds: true } : { form: "scan", kinds: productOf },
       neutral: (held) => held === (name === "cumsum" ? ZERO : ONE),
     },
     triton36: {

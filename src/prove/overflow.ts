@@ -1,11 +1,14 @@
 /**
- * Whether int32 arithmetic that decides an address or a mask stays in int32: in all lanes, because a mask compares those
- * that it leaves out as well. What is computed of something that may wrap is not asked about.
+ * Whether arithmetic of signed integers that decides an address or a mask stays in their dtype: in all lanes, because a mask
+ * compares those that it leaves out as well. What is computed of something that may wrap is not asked about.
  */
 import { indexValues } from "../analysis/index-values.js";
 import type { FindingCode } from "../diagnostics/catalogue/index.js";
 import type { Location } from "../diagnostics/diagnostic.js";
-import { all, atLeast, below, number, sum, type Term, termsIn } from "../terms/term.js";
+import { type Argument, isFunction, type Value } from "../ir/nodes.js";
+import { walk } from "../ir/walk.js";
+import { all, atLeast, below, number, product, sum, type Term, termsIn } from "../terms/term.js";
+import { type DTypeName, dtypeTable, isSigned, members } from "../types/dtype.js";
 import { isAtLeastZero } from "./decide.js";
 import { type OpStep, opsIn } from "./flow.js";
 import { isInside, noteInside } from "./inside-int32.js";
@@ -17,8 +20,8 @@ import type { Duties, Open, Stand } from "./obligations.js";
 import { at, namesOf, type TermTile } from "./symbolic.js";
 import { reasonOf } from "./words.js";
 
+const END = 2n ** 31n;
 const WRAPS: readonly FindingCode[] = ["overflow"];
-const END = 2 ** 31;
 
 /** One duty for each line with arithmetic that may wrap. */
 export const overflowDuties: Duties = (models) => {
@@ -44,9 +47,33 @@ function arithmeticIn({ ir, flow }: Model): readonly Arithmetic[] {
   return opsIn(flow).filter((step): step is Arithmetic => {
     const { op, results } = step.statement;
     const [result] = results;
-    const isInt32 = result?.type.kind === "tile" && result.type.dtype === "int32";
-    return isInt32 && step.made !== undefined && op.proof.wraps === true && indices.has(result) && !isOffset(result);
+    if (!result || !step.made || !indices.has(result) || isOffset(result)) return false;
+    return isCounted(result) && (op.proof.wraps === true || step.statement.operands.some(computes));
   });
+}
+
+/** Signed integers up to 32 bits: those of 64 are taken not to wrap, and unsigned ones to do so where an author means it. */
+function isCounted({ type }: Value): boolean {
+  return type.kind === "tile" && members(type.dtype).some((name) => isSigned(name) && dtypeTable[name].bits <= 32);
+}
+
+/** The dtype of a result, the narrowest where there are several. */
+function dtypeOf({ statement: { results } }: OpStep): DTypeName {
+  const dtypes = results.flatMap(({ type }) => (type.kind === "tile" ? members(type.dtype) : []));
+  return dtypes.reduce((least, each) => (dtypeTable[each].bits < dtypeTable[least].bits ? each : least));
+}
+
+/** Whether terms follow what a step makes: of narrower integers they follow none. */
+const isInt32 = (step: OpStep): boolean => dtypeOf(step) === "int32";
+
+/** Whether the function that an op calls on lanes, such as that of `tl.reduce`, has arithmetic that may wrap. */
+function computes(callee: Argument | undefined): boolean {
+  if (callee === undefined || !isFunction(callee)) return false;
+  let wraps = false;
+  walk(callee.function.body, (statement) => {
+    if (statement.kind === "op") wraps ||= statement.op.proof.wraps === true || statement.operands.some(computes);
+  });
+  return wraps;
 }
 
 function openLine(stand: Stand, line: string): Open | undefined {
@@ -57,20 +84,23 @@ function openLine(stand: Stand, line: string): Open | undefined {
     found.limits.end();
     const { values, lanes } = found.valuesOf(step);
     const { path, scope, statement } = step;
+    const dtype = dtypeOf(step);
+    const end = 2 ** (dtypeTable[dtype].bits - 1);
     const question = {
-      holds: all(...values.flatMap((value) => [below(value, number(END)), atLeast(value, number(-END))])),
+      holds: all(...values.flatMap((value) => [below(value, number(end)), atLeast(value, number(-end))])),
       given: path,
       variables: [...scope, ...lanes],
       places: [statement.at],
       finds: WRAPS,
-      isTooLarge: !isLarge(values),
+      isTooLarge: isInt32(step) && !step.statement.op.proof.folds && !isLarge(values),
     };
     const { spelling, name } = statement.op;
     const what = spelling.form === "infix" ? spelling.operator : `tl.${name}`;
-    const reason = reasonOf(stand.model, "cast an operand to tl.int64 first", values, path);
+    const wider = isInt32(step) ? "int64" : "int32";
+    const reason = reasonOf(stand.model, `cast an operand to tl.${wider} first`, values, path);
     return {
       question,
-      missing: `nothing shows that the result of ${what} stays in int32${reason}`,
+      missing: `nothing shows that the result of ${what} stays in ${dtype}${reason}`,
     };
   }
   return undefined;
@@ -121,10 +151,14 @@ class Ranges {
   } {
     const { environment } = this.stand.model;
     const { op, results } = statement;
+    const [added] = terms;
+    if (op.proof.folds?.adds && added) {
+      const lane = environment.lanes(`lane ${environment.nameOf(statement)}`, added.shape);
+      return { values: [product(at(added, lane), ...added.shape)], lanes: namesOf(lane) };
+    }
     const lane = environment.lanes(`lane ${environment.nameOf(statement)}`, environment.shape(results[0]!.type));
-    const [x, y] = terms.map((each) => each && at(each, lane));
-    const isBlocks = op.facts.integer === "blocks" && x && y;
-    return { values: [...(isBlocks ? [sum(x, y, number(-1))] : []), at(made, lane)], lanes: namesOf(lane) };
+    const [x, y] = op.facts.integer === "blocks" ? terms.map((each) => each && at(each, lane)) : [];
+    return { values: [...(x && y ? [sum(x, y, number(-1))] : []), at(made, lane)], lanes: namesOf(lane) };
   }
 
   /** Whether it is part of a sum in the same place that stays inside, as are its parts where none is negative. */
@@ -150,9 +184,11 @@ class Ranges {
   }
 
   #staysInside(step: Arithmetic): boolean {
+    if (!isInt32(step)) return false;
     const { values, lanes } = this.valuesOf(step);
     return values.every((value) => {
-      if (value.kind === "number" || value.kind === "symbol") return true;
+      if (value.kind === "number") return -END <= value.value && value.value < END;
+      if (value.kind === "symbol") return true;
       const key = `${value.id} | ${step.path.map(({ id }) => id).join()} | ${step.scope.join()}`;
       let inside = this.#values.get(key);
       const here = this.limits.onPath(step, lanes);

@@ -121,3 +121,42 @@ test("a size that no launch compares bounds nothing", async () => {
   ).proof();
   expect(obligations.filter(({ property }) => property === "overflow")).toMatchObject([{ verdict: unknown[0] }]);
 });
+
+test("a number that lies beyond int32 is refuted", async () => {
+  expect(await open(({ BLOCK }) => tl.full([BLOCK], 2 ** 30, tl.int32).add(2 ** 30))).toMatchObject([
+    { kind: "refuted", finding: { code: "overflow" } },
+  ]);
+});
+
+test("sums of lanes stay inside where all lanes together do, and other folds are not followed", async () => {
+  const of = (fold: (lanes: any) => any) => open(({ BLOCK }) => fold(tl.arange(0, BLOCK)));
+  expect(await of((lanes) => lanes.add(tl.sum(lanes, 0)))).toMatchObject([
+    { kind: "unknown", missing: expect.stringContaining("the result of +") },
+  ]);
+  expect(await of((lanes) => tl.cumsum(lanes, 0))).toEqual([]);
+  expect(await of((lanes) => tl.cumsum(lanes.lt(32).to(tl.int32), 0))).toEqual([]);
+  expect(await of((lanes) => tl.cumsum(lanes.mul(2 ** 12), 0))).toHaveLength(1);
+  expect(await of((lanes) => tl.cumsum(lanes.mul(2 ** 12).to(tl.int64), 0))).toEqual([]);
+  expect(await of((lanes) => tl.cumprod(lanes.add(1), 0))).toMatchObject([{ kind: "refuted" }]);
+  const scan = (lanes: any, by: (a: any, b: any) => any) => tl.associativeScan(lanes, 0, by);
+  expect(await of((lanes) => scan(lanes.add(1), (a, b) => a.mul(b)))).toMatchObject(unknown);
+  expect(await of((lanes) => scan(lanes, (a, b) => tl.maximum(a, b)))).toEqual([]);
+});
+
+test("integers of 8 and 16 bits wrap at small numbers", async () => {
+  const bytes = { params: { ...spec.params, b: tensor(tl.int8, ["N"], { range: [0, 128] }) } };
+  const twice = ({ b, BLOCK }: any) => tl.load(b.at(index(BLOCK)), { other: 0 });
+  expect(await open((args) => twice(args).add(twice(args)), bytes)).toMatchObject([
+    { kind: "refuted", finding: { code: "overflow" } },
+  ]);
+  expect(await open((args) => tl.cumsum(twice(args), 0, { dtype: tl.int8 }), bytes)).toMatchObject([
+    { kind: "refuted", finding: { code: "overflow" } },
+  ]);
+  expect(await open((args) => twice(args).to(tl.int32).mul(2), bytes)).toEqual([]);
+});
+
+test("the most negative integer has no absolute value", async () => {
+  const given = { params: { ...spec.params, s: scalar(tl.int32) } };
+  expect(await open(({ s }) => tl.abs(s), given)).toMatchObject(unknown);
+  expect(await open(({ s }) => tl.abs(s), { ...given, requires: ({ s }: any) => [s.ge(-100), s.le(100)] })).toEqual([]);
+});

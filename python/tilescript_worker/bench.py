@@ -86,7 +86,7 @@ def counted_flops(module: ModuleType, arguments: Arguments) -> int:
 
 
 def chosen_config(module: ModuleType, jits: list[str], arguments: Arguments) -> int | None:
-    """Index of the config that a call runs. Several kernels have one each: None."""
+    """Index of the config that a call runs; None of several kernels, or where the warp-specialised one runs."""
     if len(jits) > 1:
         return None
     tuner = autotuner(getattr(module, jits[0]))
@@ -94,6 +94,9 @@ def chosen_config(module: ModuleType, jits: list[str], arguments: Arguments) -> 
         return 0
     # The wrapper remembers launches; without them the autotuner is asked, which remembers its choice too.
     getattr(module, "_LAUNCHES", {}).clear()
+    tuner.best_config = None
     call(module.kernel_fn, arguments)
+    if tuner.best_config is None:
+        return None
     best = tuner.best_config.all_kwargs()
     return next(index for index, config in enumerate(tuner.configs) if config.all_kwargs() == best)

@@ -35,6 +35,8 @@ def describe(error: BaseException, module: str | None) -> dict[str, Any]:
             line, message = place
             frames.append(_frame_of_line(module, line))
             kind = "compile-error"
+    if launched := getattr(error, "launched", None):
+        message = f"{launched}: {message}"
     return {
         "kind": kind,
         "message": message,

@@ -23,7 +23,8 @@ class _Loaded:
     module: ModuleType
     configs: dict[Any, list[Any]]
     config: int | None = None
-    is_specialised: Any = None
+    # Whether a launch can be the warp-specialised kernel's, as the module decides it.
+    suits_specialised: Any = None
 
 
 _loaded: dict[str, _Loaded] = {}
@@ -49,8 +50,8 @@ def load(path: str, jits: list[str], config: int | None, gpu: dict[str, int] | N
             tuner.cache.clear()
         if hasattr(loaded.module, "_is_specialised"):
             # A config is one of the plain kernel's; the specialised one has configs of its own.
-            loaded.is_specialised = loaded.is_specialised or loaded.module._is_specialised
-            loaded.module._is_specialised = loaded.is_specialised if config is None else _never
+            loaded.suits_specialised = suits_specialised(loaded.module)
+            loaded.module._is_specialised = loaded.suits_specialised if config is None else _never
         for jit in jits:
             _select(getattr(loaded.module, jit), config, several=len(jits) > 1)
         loaded.config = config
@@ -61,6 +62,12 @@ def load(path: str, jits: list[str], config: int | None, gpu: dict[str, int] | N
 
 def _never(*_tensors: Any) -> bool:
     return False
+
+
+def suits_specialised(module: ModuleType) -> Any:
+    """The module's own ``_is_specialised``, whatever a config has put in its place."""
+    known = [each.suits_specialised for each in _loaded.values() if each.module is module and each.suits_specialised]
+    return known[0] if known else module._is_specialised
 
 
 def import_file(path: str) -> ModuleType:

@@ -15,11 +15,12 @@ from . import gradients, misses
 from .calling import Arguments, GuardedMemory, are_placed, given, guard_operators, out_arguments, results
 from .compare import compare, largest_difference
 from .device import Device
-from .failures import compiler_output
+from .failures import compiler_output, describe, is_misfit
 from .inputs import Guarded, changed_elements, values_of
 from .modules import load
 from .order import reversed_programs
 from .protocol import RequestError, number
+from .specialised import specialised
 
 
 def verify(request: dict[str, Any], device: Device) -> dict[str, Any]:
@@ -47,6 +48,14 @@ def verify(request: dict[str, Any], device: Device) -> dict[str, Any]:
         problems = problems or again.problems or _differences(first.results, again.results, request, reverse)
         if all(comparison["wrong"] == 0 for comparison in comparisons):
             comparisons = _comparisons(again.results, expected, own, request)
+    taken = None
+    if request["specialised"] is not None and not corrupted:
+        own = _specialised(module, values, request, device, request["specialised"])
+        taken, corrupted = own.taken, own.corrupted
+        problems = problems or own.problems
+        compared = _comparisons(own.results, expected, None, request)
+        if any(comparison["wrong"] for comparison in compared):
+            comparisons, problems = compared, problems or [f"{own.kernel} differs from the reference"]
     if has_reference and request["gradients"] and not corrupted:
         with GuardedMemory(len(first.inputs)) as memory:
             comparisons += gradients.compared(module, first.inputs, values, request, device)
@@ -57,6 +66,7 @@ def verify(request: dict[str, Any], device: Device) -> dict[str, Any]:
         "comparisons": comparisons,
         "problems": problems,
         "corrupted": corrupted,
+        "specialised": taken,
         "compiled": misses.count() - compiled,
         "unreliable": unreliable(request, device),
     }
@@ -96,6 +106,43 @@ def _run(
     device.synchronize()
     outside = _outside_writes(guarded, outputs, memory)
     return _Run(guarded, got, outside or _changed_inputs(inputs, guarded), bool(outside))
+
+
+@dataclass(frozen=True)
+class _Specialised:
+    # Its place among the configs that fit, and how many do; None where a launch cannot be specialised.
+    taken: dict[str, Any] | None
+    # None where it did not run.
+    results: dict[str, torch.Tensor]
+    problems: list[str]
+    corrupted: bool
+    # What it is, in words.
+    kernel: str = ""
+
+
+def _specialised(
+    module: ModuleType, values: dict[str, torch.Tensor], request: dict[str, Any], device: Device, place: int
+) -> _Specialised:
+    """Runs the warp-specialised kernel twice at least, where the case suits it; both must agree to the bit."""
+    runs = []
+    try:
+        with specialised(module, place) as launches:
+            while len(runs) < max(2, request["repeats"]):
+                runs.append(_run(module, values, request, device, reverse=False))
+                if not launches or runs[-1].corrupted:
+                    break
+    except Exception as error:
+        if not is_misfit(error):
+            raise
+        return _Specialised({"misfit": describe(error, None)["message"]}, {}, [], False)
+    if not launches:
+        return _Specialised(None, {}, [], False)
+    first, *others = runs
+    found = [problem for run in runs for problem in run.problems]
+    found += [problem for run in others for problem in _differences(first.results, run.results, request, False)]
+    problems = [f"{launches[0]}: {problem}" for problem in found[:1]]
+    taken = {"config": launches[0].config, "of": launches[0].of}
+    return _Specialised(taken, runs[-1].results, problems, any(run.corrupted for run in runs), str(launches[0]))
 
 
 def _comparisons(

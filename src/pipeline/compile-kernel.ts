@@ -67,6 +67,7 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     kernelArguments: kernelArguments(lowered),
     helpers: helpersOf(ir),
     warnings: [...seen, ...specialised.warnings()],
+    ...(specialised.form() && { specialised: true }),
     reference: ir.reference?.kind ?? "none",
     ...measuringOf(ir, source),
     ...(ir.tolerance && { tolerance: ir.tolerance }),

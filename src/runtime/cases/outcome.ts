@@ -1,7 +1,7 @@
 /** The result of one case. Failure is data: nothing here throws. */
 import type { Case, Comparison, Finding, Tolerance } from "../../contract/compiled.js";
 import type { Location } from "../../diagnostics/diagnostic.js";
-import type { FailureKind } from "../python/protocol.js";
+import type { FailureKind, SpecialisedRun } from "../python/protocol.js";
 
 export interface Neighbours {
   readonly start: readonly number[];
@@ -68,6 +68,8 @@ export interface Outcome {
   readonly judged?: boolean;
   /** Where the evaluator was: see `Evaluation.reached`. */
   readonly reached?: readonly Location[] | undefined;
+  /** The warp-specialised kernel ran besides, with this config. */
+  readonly specialised?: SpecialisedRun;
   /** On a GPU: the number of kernels compiled while the case ran. */
   readonly compiled?: number;
   readonly ms: number;

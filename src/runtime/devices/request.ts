@@ -45,6 +45,8 @@ export function verifyRequest(
     readonly passOut: boolean;
     readonly tuned?: boolean;
     readonly repeats?: number | undefined;
+    /** A config of the warp-specialised kernel, to run besides. */
+    readonly specialised?: number | undefined;
     readonly tolerance: Partial<Tolerance>;
     /** The device that will run it. */
     readonly on: Runs;
@@ -59,6 +61,7 @@ export function verifyRequest(
     repeats: options.repeats ?? 1,
     reversible: !kernel.signature.waits,
     unordered: kernel.signature.unordered === true,
+    specialised: options.specialised ?? null,
     gradients: gradientsOf(kernel, run).map(({ python }) => python),
     tolerances: tolerancesOf(kernel, run, at, options.on, options.tolerance),
     roundingUnit: roundingUnit(kernel.signature.arithmetic, at.dtypes, options.on),

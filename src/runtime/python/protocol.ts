@@ -6,7 +6,7 @@ import type { Layout, SpecialValue, Tolerance } from "../../contract/compiled.js
 import type { FunctionTree, GivenSignature, NotedBlocks, NotedLaunch, Tuning } from "../../import/tree.js";
 import type { Resources, Target } from "../system/gpu-targets.js";
 
-export const PROTOCOL_VERSION = 10;
+export const PROTOCOL_VERSION = 11;
 
 /** JSON has no NaN and no infinities: they travel as strings. */
 export type WireNumber = number | "nan" | "inf" | "-inf";
@@ -79,6 +79,8 @@ export interface VerifyRequest extends RunRequest {
   readonly reversible: boolean;
   /** Floats are added in any order, so repeated runs only agree within the tolerances. */
   readonly unordered: boolean;
+  /** The config of the warp-specialised kernel to run besides, modulo those that fit the sizes; null to run none. */
+  readonly specialised: number | null;
 }
 
 /** Calls the wrapper on given inputs. Files carry the elements: JSON would take several times their size. */
@@ -283,6 +285,9 @@ export interface WireComparison {
   readonly referenceDiff?: WireNumber;
 }
 
+/** The place of a config among those that fit the sizes, and how many do; or why the GPU has no room for it. */
+export type SpecialisedRun = { readonly config: number; readonly of: number } | { readonly misfit: string };
+
 export interface VerifyResult {
   /** None without a reference. */
   readonly comparisons: readonly WireComparison[];
@@ -290,6 +295,8 @@ export interface VerifyResult {
   readonly problems: readonly string[];
   /** Whether something was written outside every tensor, so that the process may be damaged. */
   readonly corrupted: boolean;
+  /** What ran of the warp-specialised kernel; null if its launch does not suit the case, or there is none. */
+  readonly specialised: SpecialisedRun | null;
   /** The number of kernels that Triton had to compile. */
   readonly compiled: number;
   /** Why these numbers can't be trusted on this device; undefined if they can. */
@@ -310,7 +317,7 @@ export interface Timing {
 export interface BenchResult {
   /** Times of `kernel` and each provider, or why a provider has none. */
   readonly times: Readonly<Record<string, Timing | { readonly error: string }>> & { readonly kernel: Timing };
-  /** The autotuner's choice of a config; null if each of several kernels has its own. */
+  /** The autotuner's choice of a config; null if each of several kernels has its own, or the warp-specialised one ran. */
   readonly config: number | null;
   /** PyTorch's count of the reference's operations; 0 if it knows none of them. */
   readonly flops: number;

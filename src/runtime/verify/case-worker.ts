@@ -14,6 +14,8 @@ import type { Workspace } from "../devices/workspace.js";
 interface AskOptions extends Omit<EvaluatorOptions, "order"> {
   readonly passOut: boolean;
   readonly tuned: boolean;
+  /** A config of the warp-specialised kernel, to run besides. */
+  readonly specialised?: number | undefined;
 }
 
 /** Runs one case in a worker of the device, with the case's config or the autotuner's choice. */
@@ -55,13 +57,14 @@ export async function askWorker(
     const why = `config ${planned.at.config} does not fit this GPU, and Triton's autotuner passes it over: ${failure.message}`;
     return { ...base, status: "unchecked", failure, unchecked: [why] };
   }
-  const { comparisons, problems, unreliable, compiled } = reply.result;
+  const { comparisons, problems, unreliable, compiled, specialised } = reply.result;
   if (unreliable.length > 0) return evaluateInstead(kernel, planned, unreliable, options);
   const compared = comparisons.map((comparison) => comparisonOf(comparison, request.tolerances[comparison.output]));
   const passed = compared.every(({ wrong }) => wrong === 0) && problems.length === 0;
-  if (passed && compared.length === 0) return { ...base, compiled, status: "unchecked", unchecked: [NO_REFERENCE] };
-  if (passed) return { ...base, compiled, status: "passed", comparisons: compared, problems };
-  return { ...base, compiled, status: "failed", comparisons: compared, problems: [...problems, ...(await faults())] };
+  const ran = { ...base, compiled, ...(specialised && { specialised }) };
+  if (passed && compared.length === 0) return { ...ran, status: "unchecked", unchecked: [NO_REFERENCE] };
+  if (passed) return { ...ran, status: "passed", comparisons: compared, problems };
+  return { ...ran, status: "failed", comparisons: compared, problems: [...problems, ...(await faults())] };
 }
 
 /** Whether the kernel takes a raw pointer of unknown extent: cases cannot create the memory that it reaches. */

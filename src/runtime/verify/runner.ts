@@ -48,6 +48,9 @@ export interface Compiling {
 /** The evaluator also runs cases of at most this cost; it takes about as long as the interpreter. */
 const SANITISED_WORK = 2 ** 22;
 
+/** A config of the warp-specialised kernel. The case alone decides it, so that a failing one can be run again. */
+const specialisedConfig = ({ at }: PlannedCase): number => at.config + at.seed;
+
 /** A case that passed on a device, with what the evaluator finds in it: wrong accesses, and a wrong algorithm. */
 function besides(outcome: Outcome, evaluated: Outcome): Outcome {
   const { findings, comparisons, failure, reached, judged = false } = evaluated;
@@ -100,19 +103,20 @@ async function pythonRunner(
   /** The dtypes that a case was judged in. */
   const judged = new Set<string>();
   let compiling: Compiling = { ahead: 0, processes: 0, seconds: 0, known: 0, late: 0 };
-  const ask = async (planned: PlannedCase, passOut: boolean, tuned: boolean): Promise<Outcome> => {
-    const options = { passOut, tuned, tolerance, repeats, deadlineMs };
+  const ask = async (planned: PlannedCase, place?: number): Promise<Outcome> => {
+    const tuned = place === undefined;
+    // Alternates between the two ways to get an output: allocated by the wrapper, and passed as `out=`.
+    const passOut = place !== undefined && place % 2 === 1;
+    const specialised = device.kind === "cuda" && kernel.specialised && !tuned ? specialisedConfig(planned) : undefined;
+    const options = { passOut, tuned, specialised, tolerance, repeats, deadlineMs };
     const run = ({ worker }: Member) => askWorker(kernel, device, worker, workspace, planned, options);
     // The autotuner measures.
     const outcome = await (tuned ? device.workers.lease(run) : device.workers.share(run));
     compiling = { ...compiling, late: compiling.late + (outcome.compiled ?? 0) };
     return outcome;
   };
-  // Alternates between the two ways to get an output: allocated by the wrapper, and passed as `out=`.
   const { size } = device.workers;
-  const begun = new Lookahead(size > 1 ? size * AT_HAND : 1, (planned: PlannedCase, place) =>
-    ask(planned, place % 2 === 1, false),
-  );
+  const begun = new Lookahead(size > 1 ? size * AT_HAND : 1, ask);
   const ahead: Runner["ahead"] = async (cases, onDone) => {
     const requests = cases.map((at) =>
       verifyRequest(kernel, workspace.module, at, { passOut: false, tolerance, on: device.kind }),
@@ -140,7 +144,7 @@ async function pythonRunner(
     },
     ...(device.kind !== "interpreter" &&
       !needsPointer(kernel) && {
-        tune: (planned: PlannedCase) => ask(planned, false, true),
+        tune: (planned: PlannedCase) => ask(planned),
         ahead,
         compiling: () => compiling,
       }),

@@ -38,6 +38,7 @@ export function summarize(verification: Verification, device: Device): Summary {
       : []),
     ...unjudged(verification),
     ...(untried > 0 ? [`${untried} of ${kernel.configs.length} configs`] : []),
+    ...unspecialised(verification),
     ...new Set(outcomes.flatMap((outcome) => outcome.unchecked)),
     ...unproved(verification),
     ...left,
@@ -77,6 +78,23 @@ function unproved({ kernel, outcomes, thorough }: Verification): readonly string
     const reached = seen.length === 0 ? "in no case" : `in ${seen.length} of ${ran}`;
     return [`${property} of ${of} at ${place}, for all shapes: it is not proved, and was reached ${reached}`];
   });
+}
+
+/** What was not run of a warp-specialised kernel, which only some GPUs, tensors and sizes suit. */
+function unspecialised({ kernel, outcomes }: Verification): readonly string[] {
+  if (!kernel.specialised || outcomes.length === 0) return [];
+  const runs = outcomes.flatMap(({ specialised }) => (specialised ? [specialised] : []));
+  const ran = runs.flatMap((run) => ("of" in run ? [run] : []));
+  const misfits = runs.flatMap((run) => ("misfit" in run ? [run.misfit] : []));
+  const most = ran.reduce((count, { of }) => Math.max(count, of), 0);
+  const left = most - new Set(ran.map(({ config }) => config)).size;
+  return [
+    ...(ran.length === 0
+      ? ["the warp-specialised kernel: Hopper GPUs run it, on tensors that their copy engine moves"]
+      : []),
+    ...(left > 0 ? [`${left} of ${most} configs of the warp-specialised kernel`] : []),
+    ...new Set(misfits.map((why) => `a config of the warp-specialised kernel that does not fit this GPU: ${why}`)),
+  ];
 }
 
 /** Why no case shows that the algorithm is right apart from rounding, if none does. */

@@ -3,6 +3,7 @@ import { jsonText } from "../../contract/data-text.js";
 import fc from "fast-check";
 import type { Case, CompiledKernel, SpecialValue, Tolerance } from "../../contract/compiled.js";
 import { declaredCases, type Plan, type PlannedCase } from "../cases/cases.js";
+import { movableCase } from "../cases/movable.js";
 import type { Selection } from "../cases/selection.js";
 import type { Device } from "../devices/devices.js";
 import { acceptedCase } from "../cases/accepted.js";
@@ -168,6 +169,8 @@ function roundsOf(
     seed: selection.seed + (config ?? -1) + 1,
     numRuns,
   });
+  /** The warp-specialised kernel takes such cases alone. */
+  const movable = ({ drawn, ...how }: Round): Round => ({ ...how, drawn: drawn.map((at) => movableCase(kernel, at)) });
   const configs = drawnConfigs(kernel, draws);
   const examples = declared.map(({ at }): [Case] => [at]);
   const own = { ...round(selection.config, examples.length), examples };
@@ -175,6 +178,7 @@ function roundsOf(
     ...(examples.length > 0 ? [own] : []),
     ...configs.map((config) => round(config, 1)),
     round(selection.config, runs),
+    ...(device.kind === "cuda" && kernel.specialised ? [movable(round(selection.config, runs))] : []),
   ];
 }
 

@@ -1,0 +1,80 @@
+"""The warp-specialised kernel of a module, launched with one of its own configs wherever it can be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from .modules import autotuner, suits_specialised
+
+
+@dataclass(frozen=True)
+class Launch:
+    """The config of a launch: its place among those that fit the sizes, how many fit, and its values."""
+
+    config: int
+    of: int
+    values: dict[str, Any]
+
+    def __str__(self) -> str:
+        return f"the warp-specialised kernel, with its config {self.config} of {self.of} ({self.values})"
+
+
+@contextmanager
+def specialised(module: ModuleType, place: int) -> Iterator[list[Launch]]:
+    """Inside a ``with``, calls launch the warp-specialised kernel where their tensors suit it; the list says which did.
+
+    It has the config at ``place``, counted on from the first behind the last. An error of such a launch says so.
+    """
+    tuner = tuner_of(module)
+    if tuner is None:
+        yield []
+        return
+    launches: list[Launch] = []
+    run = tuner.run
+
+    def run_one(*arguments: Any, **options: Any) -> Any:
+        tuner.nargs = dict(zip(tuner.arg_names, arguments, strict=False))
+        fitting = tuner.prune_configs(options)
+        config = fitting[place % len(fitting)]
+        launches.append(Launch(place % len(fitting), len(fitting), config.all_kwargs()))
+        with _replaced(tuner, configs=[config]):
+            return run(*arguments, **options)
+
+    chosen = {"_is_faster": lambda *_: True} if hasattr(module, "_is_faster") else {}
+    remembered = getattr(module, "_LAUNCHES", {})
+    # A call like an earlier one would go straight to the launch of that.
+    remembered.clear()
+    try:
+        with _replaced(tuner, run=run_one), _replaced(module, _is_specialised=suits_specialised(module), **chosen):
+            yield launches
+    except Exception as error:
+        if launches:
+            error.launched = str(launches[-1])  # type: ignore[attr-defined]
+        raise
+    finally:
+        remembered.clear()
+
+
+@contextmanager
+def _replaced(owner: Any, **values: Any) -> Iterator[None]:
+    """Inside a ``with``, attributes of an object have other values."""
+    own = vars(owner)
+    before = {name: own[name] for name in values if name in own}
+    own.update(values)
+    try:
+        yield
+    finally:
+        for name in values:
+            del own[name]
+        own.update(before)
+
+
+def tuner_of(module: ModuleType) -> Any | None:
+    """The autotuner of a module's warp-specialised kernel, if it has one."""
+    if not hasattr(module, "_is_specialised"):
+        return None
+    return next(autotuner(value) for name, value in vars(module).items() if name.endswith("_specialised_kernel"))

@@ -96,7 +96,11 @@ export const when = ((condition: unknown, body: Arm, ...more: unknown[]): WhenHa
   const branch = openBranch(recorder, condition, body, 0, [], at);
   recorder.append(branch.statement);
   return chain(recorder, [branch]);
-}) as unknown as <const C, const R = void>(condition: Checked<C, WhyWhen<C>>, body: () => R) => When<R>;
+}) as unknown as <const C, const R = void>(
+  condition: Checked<C, WhyWhen<C>>,
+  body: () => R,
+  other?: "when: the other arm is no argument; write tl.when(condition, () => { … }).otherwise(() => { … })",
+) => When<R>;
 
 /** `before` are the conditions under which no earlier arm runs. */
 function openBranch(

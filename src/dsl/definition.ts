@@ -2,7 +2,7 @@
 import { type Config, type Space, launchOptionNames } from "../contract/compiled.js";
 import { type ByGpu, type ConfigGpu, listsOf } from "../contract/configs-by-gpu.js";
 import type { KernelTargets } from "../contract/kernel-targets.js";
-import { fail, type Location, type Said } from "../diagnostics/diagnostic.js";
+import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { missingPart, notAKernel, pythonName, unknownPart } from "../diagnostics/catalogue/definition-codes.js";
 import { paramKind, paramName } from "../diagnostics/catalogue/param-codes.js";
 import { kernelCall } from "../diagnostics/catalogue/operator-codes.js";
@@ -10,8 +10,8 @@ import { unknownName } from "../diagnostics/catalogue/operand-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import type { Handle } from "../ir/handle.js";
 import { checkTolerance } from "../contract/tolerance.js";
-import { elemOf, isDType } from "../types/dtype.js";
 import { whyNoFunction, whyNoGrid } from "../params/kernel-call-types.js";
+import { whyParam } from "../params/param-kind.js";
 import { launch } from "./kernel-call.js";
 import { refusing } from "./unknown-names.js";
 import type { ParamDescription } from "./params.js";
@@ -135,33 +135,13 @@ export function checkDefinition({ name, spec, body, at }: KernelDefinition, furt
 /** @throws TileScriptError at a param that none of the builders made, or whose name cannot be one. */
 export function checkDescriptions(name: string, params: RawSpec["params"], at: Location | undefined): void {
   for (const [param, description] of Object.entries(params)) {
-    if (typeof description !== "object" || !("kind" in (description ?? {})))
-      fail(notAParam(name, param, description), at);
+    const why = whyParam(param, description);
+    if (why) fail(paramKind(`${name}: ${why}`), at);
     if (param in Object.prototype) fail(paramName.inherited(name, param), at);
     // Types and shapes are written with the names of constexprs.
     if (!(description.kind === "constexpr" ? /^[A-Za-z_]\w*$/ : IDENTIFIER).test(param))
       fail(paramName.notAName(name, param), at);
   }
-}
-
-/** What authors take for the types of params, and what to write. */
-const JAVASCRIPT: readonly (readonly [of: unknown, type: string, instead: string])[] = [
-  [Number, "Number", "scalar(tl.float32) for a number of the call, or constexpr() for one of the config"],
-  [BigInt, "BigInt", "scalar(tl.int64)"],
-  [Boolean, "Boolean", "constexpr.bool()"],
-  [String, "String", 'constexpr.string(["first", "second"])'],
-  [Array, "Array", 'tensor(tl.float32, ["N"])'],
-  [Float32Array, "Float32Array", 'tensor(tl.float32, ["N"])'],
-  [Int32Array, "Int32Array", 'tensor(tl.int32, ["N"])'],
-];
-
-function notAParam(kernel: string, param: string, given: unknown): Said {
-  if (typeof given === "number") return paramKind.number(kernel, param, given);
-  const own = JAVASCRIPT.find(([of]) => of === given);
-  if (own) return paramKind.javaScript(kernel, param, own[1], own[2]);
-  if (typeof given === "function") return paramKind.builder(kernel, param);
-  const elem = isDType(given) ? elemOf(given) : undefined;
-  return typeof elem === "string" ? paramKind.dtype(kernel, param, elem) : paramKind.unlike(kernel, param);
 }
 
 /** What stands in the place of a required part. */

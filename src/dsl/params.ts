@@ -12,6 +12,7 @@ import {
 } from "../diagnostics/catalogue/param-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import type { Partition } from "../ir/nodes.js";
+import { whyDim, whyDims } from "../types/dim-names.js";
 import { type DType, elemOf, isDType, isInt } from "../types/dtype.js";
 import { dtypeOfText } from "../types/dtype-text.js";
 import { whyPadding } from "../rules/descriptor-rules.js";
@@ -103,10 +104,8 @@ function declareTensor(role: Role) {
   const build = (dtype: AnyDType, dims: readonly (string | number)[], options: TensorDescription["options"] = {}) => {
     const at = captureLocation();
     if (!isDType(dtype)) fail(whyNoDType("tensor", dtype), at);
-    if (typeof dims === "string") fail(paramDims.text(dims), at);
-    if (!Array.isArray(dims)) fail(paramDims.missing(), at);
-    if (dims.length === 0) fail(paramDims.none(), at);
-    for (const dim of dims) checkDim("tensor", dim, at);
+    const why = whyDims("tensor", dims);
+    if (why) fail(paramDims.rule(why), at);
     checkOptions("tensor", options, TENSOR_OPTIONS[role], at);
     checkFlags(options, at);
     checkContents(dtype, dims, options, at);
@@ -182,10 +181,9 @@ function checkRange(what: string, range: unknown, at: Location | undefined): voi
   if (typeof low === "number" && typeof end === "number" && low > end) fail(paramRange.empty(what, low, end), at);
 }
 
-function checkDim(what: string, dim: unknown, at: ReturnType<typeof captureLocation>): void {
-  const isName = typeof dim === "string" && /^[A-Za-z_]\w*$/.test(dim) && !(dim in Object.prototype);
-  const isSize = typeof dim === "number" && Number.isInteger(dim) && dim > 0;
-  if (!isName && !isSize) fail(paramDims.notADim(what, dim), at);
+function checkDim(what: string, dim: unknown, at: Location | undefined): void {
+  const why = whyDim(what, dim);
+  if (why) fail(paramDims.rule(why), at);
 }
 
 /** A tensor argument: `tensor(tl.float16, ["M", "K"])`, `tensor.out(…)`, `tensor.inout(…)`. */

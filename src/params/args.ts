@@ -6,6 +6,7 @@ import type { DType, DTypeName, Element, OneOf } from "../types/dtype.js";
 import type { OptionalPointer, OptionalTensor, Pointer, Tensor } from "../rules/tensor-types.js";
 import type { ConstNames, DimsOfParams, ScalarNames } from "./param-names.js";
 import type { $param, ChoiceOf, DimNames, DTypeChoice, FunctionOf } from "./param-types.js";
+import type { Flat } from "../types/problem.js";
 import type { Scalar } from "../types/tile.js";
 import type { Access } from "../types/types.js";
 
@@ -23,7 +24,7 @@ type ArgOf<D, K> = D extends ["tensor", infer E extends Element, infer Ds extend
             ? Scalar<E>
             : D extends ["constexpr", infer C]
               ? ConstOf<C, K & string>
-              : never;
+              : any;
 type ConstOf<C, Name extends string> = C extends "size" | "int" | "launch"
   ? Constexpr<Name>
   : C extends "bool" | "launch bool"
@@ -38,25 +39,25 @@ type ConstOf<C, Name extends string> = C extends "size" | "int" | "launch"
             ? DType<OneOf<Name, M>>
             : C extends DType<any>
               ? C
-              : never;
+              : any;
 
 /** The arguments of a kernel's body: params by name, and sizes as int32 scalars. */
-export type Args<P, Derived extends string = never> = {
+export type Args<P, Derived extends string = never> = Flat<{
   [K in keyof P | DimsOfParams<P> | Derived]: K extends keyof P
     ? P[K] extends { readonly [$param]: infer D }
       ? ArgOf<D, K>
-      : never
+      : any
     : Scalar<"int32">;
-};
+}>;
 
 /** What callbacks that run before a launch get besides: properties of the GPU that the tensors are on. */
 export type Device = { readonly [K in keyof DeviceProperties]: Scalar<"int32"> };
 
 /** The arguments of host callbacks: sizes, scalars and constexprs. */
-export type Meta<P, Derived extends string = never> = {
+export type Meta<P, Derived extends string = never> = Flat<{
   [K in ScalarNames<P> | ConstNames<P> | DimsOfParams<P> | Derived]: K extends keyof P
     ? P[K] extends { readonly [$param]: infer D }
       ? ArgOf<D, K>
-      : never
+      : any
     : Scalar<"int32">;
-};
+}>;

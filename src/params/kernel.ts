@@ -26,5 +26,5 @@ export type KernelFunction = <
 >(
   name: Name,
   spec: Spec<P, Derived, Heuristic>,
-  body: (args: Args<P, NoInfer<Derived>>) => void | "kernel: a body returns nothing; tl.store its results",
+  body: (args: NoInfer<Args<P, Derived>>) => void | "kernel: a body returns nothing; tl.store its results",
 ) => Kernel<Name, P>;

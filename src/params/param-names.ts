@@ -1,6 +1,6 @@
 /** The names of a kernel's params of each kind. */
 import type { DType } from "../types/dtype.js";
-import type { $param, ConstexprParam, DimNames, DTypeChoice } from "./param-types.js";
+import type { $param, ConstexprParam, DimNames, DTypeChoice, Param } from "./param-types.js";
 
 /** The named dims of all tensors: sizes, constexprs and derived sizes. */
 export type DimsOfParams<P> = {
@@ -13,7 +13,11 @@ export type DimsOfParams<P> = {
 export type NamesWhere<P, Tag> = { [K in keyof P]: P[K] extends { readonly [$param]: Tag } ? K : never }[keyof P] &
   string;
 export type ScalarNames<P> = NamesWhere<P, ["scalar", any]>;
-export type ConstNames<P> = NamesWhere<P, ["constexpr", any]>;
+/** What is no param counts as a constexpr, so that its own message is the only one. */
+export type ConstNames<P> = {
+  [K in keyof P]: P[K] extends { readonly [$param]: ["constexpr", any] } ? K : P[K] extends Param ? never : K;
+}[keyof P] &
+  string;
 export type TensorNames<P, A = any> = NamesWhere<P, ["tensor" | "optional" | "descriptor", any, any, A]>;
 /** Outputs that a call may leave out, and asks for. */
 export type AskedNames<P> = NamesWhere<P, ["optional", any, any, "out"]>;

@@ -1,5 +1,6 @@
 /** The types of declared params. Each carries its kind in a tuple, which other types match. */
 import type { ConstBool, Constexpr } from "../types/constexpr.js";
+import type { NoDim, WhyDims } from "../types/dim-names.js";
 import type { DType, DTypeName, Dt, Element, Members } from "../types/dtype.js";
 import type { Checked, IsUnion, Problem } from "../types/problem.js";
 import type { Show } from "../types/shape.js";
@@ -44,7 +45,8 @@ export interface ConstexprParam<K> {
 export interface Param {
   readonly [$param]: readonly unknown[];
 }
-export type Params = Readonly<Record<string, Param>>;
+/** Params by name, whatever stands there: a mistake in one leaves the others their types. */
+export type Params = Readonly<Record<string, unknown>>;
 
 /** Facts about a tensor argument besides dtype and dims. */
 export interface TensorOptions {
@@ -75,19 +77,21 @@ export interface InTensorOptions extends TensorOptions {
   readonly partition?: string | { readonly ends: string } | undefined;
 }
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-type Declare<A extends Access> = <D extends DType<any>, const Ds extends DimNames>(
+/** The dims of a tensor. One that is refused is a size without a name, about which nothing else is said. */
+type DimsOf<Ds> = Ds extends DimNames ? { -readonly [K in keyof Ds]: Ds[K] extends NoDim ? number : Ds[K] } : DimNames;
+type Declare<A extends Access> = <D extends DType<any>, const Ds extends DimNames | string>(
   dtype: D,
-  dims: Ds,
+  dims: Checked<Ds, WhyDims<"tensor", Ds>>,
   options?: A extends "out" ? OutTensorOptions : InTensorOptions,
-) => TensorParam<D[Dt], Mutable<Ds>, A>;
+) => TensorParam<D[Dt], DimsOf<Ds>, A>;
 export interface TensorBuilder {
   readonly [$param]: Problem<'tensor: call it, tensor(tl.float16, ["M"])'>;
   /** A tensor that the kernel reads. A dim is a number or the name of a size, a constexpr or a derived size. */
-  <D extends DType<any>, const Ds extends DimNames>(
+  <D extends DType<any>, const Ds extends DimNames | string>(
     dtype: D,
-    dims: Ds,
+    dims: Checked<Ds, WhyDims<"tensor", Ds>>,
     options?: InTensorOptions,
-  ): TensorParam<D[Dt], Mutable<Ds>, "in">;
+  ): TensorParam<D[Dt], DimsOf<Ds>, "in">;
   /** A tensor that the kernel fills; allocated unless the caller gives it. */
   readonly out: Declare<"out">;
   /** A tensor that the kernel updates in place. */
@@ -157,7 +161,9 @@ export type Requirement = ConstBool<any> | Scalar<"int1">;
 export interface ConstexprBuilder {
   readonly [$param]: Problem<"constexpr: call it, constexpr()">;
   /** A size: set by `config` or `autotune`, or bound by a tensor's shape if it is a dim. */
-  (): ConstexprParam<"size">;
+  (
+    value?: "constexpr: takes nothing; write constexpr(), and the value in config: { BLOCK: 64 }",
+  ): ConstexprParam<"size">;
   /** An integer argument. The wrapper checks its range, whose end it stays below, at each call, and the build that of a config's. */
   int(options?: { readonly default?: number; readonly range?: Range }): ConstexprParam<"int">;
   /** A float argument that Triton knows when it compiles. */

@@ -12,6 +12,7 @@ import type {
   SizeNames,
   TensorNames,
 } from "./param-names.js";
+import type { CheckedParams } from "./param-kind.js";
 import type { ChoiceOf, ConstexprParam, HostInt, OptionalParam, Requirement } from "./param-types.js";
 import type { Flat, Problem } from "../types/problem.js";
 import type {
@@ -119,7 +120,7 @@ export type Sizes<P, Derived extends string, Heuristic extends string = never> =
   }
 >;
 /** Arguments of a reference: tensors, and sizes, scalars and constexprs as Python numbers. */
-export type ReferenceInputs<P, Derived extends string> = {
+export type ReferenceInputs<P, Derived extends string> = Flat<{
   readonly [
     K in TensorNames<P, "in" | "inout"> | ScalarNames<P> | ConstNames<P> | DimsOfParams<P> | Derived
   ]: K extends TensorNames<P>
@@ -129,27 +130,27 @@ export type ReferenceInputs<P, Derived extends string> = {
     : K extends DTypeNames<P>
       ? TorchDType
       : TorchScalar;
-};
+}>;
 /** A recorded PyTorch result, or the body of a Python function. */
 export type ReferenceSpec<P, Derived extends string> =
   ((inputs: ReferenceInputs<P, Derived>, torch: Torch) => TorchResult) | { readonly source: string };
 /** The values of a case as plain numbers: sizes, scalars, flags and choices. */
-export type Given<P, Derived extends string, Heuristic extends string = never> = {
+export type Given<P, Derived extends string, Heuristic extends string = never> = Flat<{
   readonly [K in DimsOfParams<P> | Derived | ScalarNames<P> | Exclude<FlagNames<P>, Heuristic>]: K extends FlagNames<P>
     ? FlagValue<P, K>
     : number;
-};
+}>;
 /** The arguments of `inputs`: everything known before a config is chosen. */
-export type InputSizes<P, Derived extends string> = {
+export type InputSizes<P, Derived extends string> = Flat<{
   readonly [K in ScalarNames<P> | Exclude<FlagNames<P>, SizeNames<P>> | DimsOfParams<P> | Derived]: TorchScalar;
-};
+}>;
 
 /** The spec of a kernel. `Derived` is inferred only from `dims`, `Heuristic` only from `heuristics`. */
 export interface Spec<P, Derived extends string = never, Heuristic extends string = never> {
   /** What the kernel computes: the docstring of the emitted function. */
   readonly doc?: string;
   /** What the kernel takes, by name. */
-  readonly params: P;
+  readonly params: CheckedParams<P>;
   /** Derived sizes: `dims: { MT: ({ M, TOP_K }) => M.mul(TOP_K) }`. */
   readonly dims?: { readonly [K in Derived]: (meta: Meta<P>) => HostInt };
   /**

@@ -1,6 +1,6 @@
 /** Signatures of state, loops and branches. */
 import type { ConstLike } from "../types/constexpr.js";
-import { call, type Call, type Elem, sameElem, token } from "../types/dtype.js";
+import { call, type Call, type Elem, isFloatElem, sameElem, token } from "../types/dtype.js";
 import type { Ac, AddressLike, MutPointer, Pl, Ta } from "./tensor-types.js";
 import type { Both, Checked } from "../types/problem.js";
 import {
@@ -16,8 +16,8 @@ import {
 } from "../types/promote.js";
 import { type LoneDType, loneDType, type LoneNumber, whyLone } from "../types/lone-number.js";
 import { sameShape, showShape, type Show } from "../types/shape.js";
-import type { El, Mut, Sh, StateLike, TileLike } from "../types/tile.js";
-import { literalValue, tileType, type Type } from "../types/types.js";
+import type { El, Mut, MutOfNumber, Sh, StateLike, TileLike } from "../types/tile.js";
+import { literalValue, type TileType, tileType, type Type } from "../types/types.js";
 // ---- state ----------------------------------------------------------------------------------------------------------
 
 /** `tl.mut(initial)`: a tile, a pointer, or a number, which is a scalar of the dtype that Triton gives it. */
@@ -30,7 +30,7 @@ export type MutOut<X> = X extends TileLike
   ? Mut<X[El], X[Sh]>
   : X extends AddressLike
     ? MutPointer<X[Ta], X[Pl], X[Ac]>
-    : Mut<LoneDType<X>, []>;
+    : MutOfNumber<LoneDType<X>>;
 /** The variable's type, or why there is none. */
 export function inferMut(initial: Type): Type | string {
   if (initial.kind === "tile" || initial.kind === "pointer") return initial;
@@ -39,14 +39,20 @@ export function inferMut(initial: Type): Type | string {
   return whyLone("mut", initial) || tileType(dtype, []);
 }
 
-/** The same of state, which may have begun as a number: `tl.mut(0)`. */
+/** The same of state, which may have begun as a number, `tl.mut(0)`: nobody wrote its shape, nor that it is an integer. */
 export function whyHeld(held: Type, next: Type): string {
   const why = whyAssign(held, next);
-  if (!why || held.kind !== "tile" || next.kind !== "tile" || held.shape.length > 0 || next.shape.length === 0)
-    return why;
-  const began = `value: the variable holds a scalar ${call(held.dtype)}, the new value is ${showShape(next.shape)} of ${call(next.dtype)}`;
-  return `${began}; begin it so, tl.mut(tl.zeros(${showShape(next.shape)}, ${token(next.dtype)}))`;
+  if (!why || held.kind !== "tile" || next.kind !== "tile") return why;
+  const begun = `begin it so, tl.mut(${zerosOf(next)})`;
+  if (held.shape.length === 0 && next.shape.length > 0)
+    return `value: the variable holds a scalar ${call(held.dtype)}, the new value is ${showShape(next.shape)} of ${call(next.dtype)}; ${begun}`;
+  const isRounded = !isFloatElem(held.dtype) && isFloatElem(next.dtype) && sameShape(held.shape, next.shape);
+  if (!isRounded) return why;
+  return `value: the variable holds ${call(held.dtype)}, the new value is ${call(next.dtype)}; ${begun}, or cast with .to(${token(held.dtype)})`;
 }
+
+const zerosOf = ({ dtype, shape }: TileType): string =>
+  shape.length === 0 ? `tl.full([], 0, ${token(dtype)})` : `tl.zeros(${showShape(shape)}, ${token(dtype)})`;
 
 /** `state.value = next`. In the editor the accessor's own type is the rule; only the build has a sentence. */
 export function whyAssign(held: Type, next: Type): string {

@@ -18,7 +18,7 @@ import type { products } from "./torch-product.js";
 import type { FunctionsAt } from "./torch-record.js";
 import type { reductions } from "./torch-reduce.js";
 import type { shapes } from "./torch-shape.js";
-import type { TorchTensor } from "./torch-values.js";
+import type { TorchPair, TorchTensor } from "./torch-values.js";
 import type { ForeignFacts, foreignDTypes } from "../types/foreign.js";
 
 export type {
@@ -72,4 +72,4 @@ declare module "./torch-values.js" {
 }
 
 /** What a reference returns: the output, or the outputs by name or in order. */
-export type TorchResult = TorchTensor | { readonly [output: string]: TorchTensor } | readonly TorchTensor[];
+export type TorchResult = TorchTensor | TorchPair | { readonly [output: string]: TorchTensor } | readonly TorchTensor[];

@@ -177,9 +177,9 @@ type Sentence<
   Instead extends string,
 > = `${Name}: ${Of} has none; write ${Instead}`;
 
-/** Methods that are not there: their `this` is the sentence, so the checker shows it at a call. */
+/** Methods that are not there: their `this` is the sentence, so the checker shows it at a call, and at nothing after it. */
 export type ForeignCalls<Names extends Table, Of extends string> = {
-  readonly [Name in keyof Names & string]: (this: Sentence<Name, Of, Names[Name]>, ...given: any) => never;
+  readonly [Name in keyof Names & string]: (this: Sentence<Name, Of, Names[Name]>, ...given: any) => any;
 };
 /** Properties that are not there: their type is the sentence. */
 export type ForeignFacts<Names extends Table, Of extends string> = {

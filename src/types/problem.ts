@@ -39,8 +39,12 @@ export type IsUnknown<T> = IsAny<T> extends true ? false : unknown extends T ? t
 /** `Same`, as far as the checker knows: `any` agrees with everything, so that one mistake gives one error. */
 export type Agree<A, B> = Same<A, B> extends true ? true : IsAny<A> extends true ? true : IsAny<B>;
 
-/** One object type, not an intersection, so that a missing name is reported by name, and an editor shows them all. */
-export type Flat<T> = { [K in keyof T]: T[K] };
+/**
+ * One object type, not an intersection, so that a missing name is reported by name, and an editor shows them all. `& {}`
+ * changes nothing but the text: messages show the names instead of this alias and what it is made of.
+ */
+// oxlint-disable-next-line typescript/no-empty-object-type
+export type Flat<T> = { [K in keyof T]: T[K] } & {};
 
 /** Whether T has several alternatives. */
 export type IsUnion<T, U = T> = T extends unknown ? ([U] extends [T] ? false : true) : never;

@@ -95,7 +95,7 @@ type MethodsOfValue = {
   readonly [Name in Exclude<keyof TileOps, symbol>]: (
     this: `${Name}: this is state; read it with .value, as in acc.value.${Name}`,
     ...given: any
-  ) => never;
+  ) => any;
 };
 
 /**
@@ -108,3 +108,10 @@ export interface Mut<in out E extends Element, in out S extends Shape> extends S
   set value(next: Tile<E, S> | number | TruthOf<E>);
   readonly then: NotACondition;
 }
+/** State that began as a number, whose dtype and shape nobody wrote. What a write to it may be says how to write them. */
+export interface MutOfNumber<in out E extends Element> extends Mut<E, []> {
+  get value(): Tile<E, []>;
+  set value(next: Tile<E, []> | number | TruthOf<E> | BeganAsNumber);
+}
+type BeganAsNumber =
+  "value: a number began it; begin it with the dtype, tl.mut(tl.full([], 0, tl.float32)), or the shape, tl.mut(tl.zeros([BLOCK], tl.float32))";

@@ -233,7 +233,7 @@ export const triedKernels: readonly (readonly [code: string, says: string, line?
       ['tensor(tl.float32, "N")', 'tensor: "N" is text, and the dims are a list; write ["N"]'],
       [
         "tensor(tl.float32, [])",
-        'tensor: it has no dims; list one or more, such as ["N"], or pass a number with scalar(dtype)',
+        'tensor: it has no dims; list one or more, such as ["N"], or [1] for a single element; a number that callers pass is scalar(dtype)',
       ],
       [
         "Number",

@@ -2,6 +2,7 @@
 import { type Chapter, type Mistake, mistake } from "./mistake.js";
 import { firstLines } from "./first-contact.js";
 import { habitLines } from "./first-habits.js";
+import { followedLines, specs } from "./first-specs.js";
 import { triedLines } from "./first-tries.js";
 import { calls } from "./mistakes-calls.js";
 import { lineChapters } from "./mistakes-lines.js";
@@ -11,10 +12,10 @@ import { signatures } from "./mistakes-signatures.js";
 const first: Chapter = {
   title: "What Triton's and PyTorch's authors write first",
   of: "lines",
-  mistakes: [...firstLines, ...habitLines, ...triedLines],
+  mistakes: [...firstLines, ...habitLines, ...triedLines, ...followedLines],
 };
 
-export const chapters: readonly Chapter[] = [first, ...lineChapters, signatures, calls, operators];
+export const chapters: readonly Chapter[] = [first, specs, ...lineChapters, signatures, calls, operators];
 
 /** What the checker has no way to see, or no words for: the build refuses these. A line here that fails is good news. */
 export const unseen: readonly Mistake[] = [

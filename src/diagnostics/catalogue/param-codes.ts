@@ -4,18 +4,8 @@ import { defineCode } from "./define-code.js";
 import { nearName } from "../near-name.js";
 import { wordList } from "../word-list.js";
 
-export const paramKind = defineCode("param-kind", {
-  unlike: (kernel: string, param: string) =>
-    `${kernel}: ${param} is not a param; write tensor(…), pointer(…), scalar(…) or constexpr()`,
-  number: (kernel: string, param: string, value: number) =>
-    `${kernel}: ${param} is a number, not a param; write ${param}: ${Number.isInteger(value) ? "constexpr()" : "constexpr.float()"} among the params and config: { ${param}: ${String(value)} }`,
-  dtype: (kernel: string, param: string, dtype: string) =>
-    `${kernel}: ${param} is a dtype, not a param; write ${param}: tensor(tl.${dtype}, ["N"]), or scalar(tl.${dtype})`,
-  javaScript: (kernel: string, param: string, type: string, instead: string) =>
-    `${kernel}: ${param} is JavaScript's ${type}, not a param; write ${param}: ${instead}`,
-  builder: (kernel: string, param: string) =>
-    `${kernel}: ${param} is a function that makes params; call it, as in constexpr() or tensor(tl.float32, ["N"])`,
-});
+/** The sentence is that of `whyParam`, beside its type. */
+export const paramKind = defineCode("param-kind", (why: string) => why);
 
 export const paramName = defineCode("param-name", {
   notAName: (kernel: string, param: string) =>
@@ -37,16 +27,12 @@ export const paramDType = defineCode("param-dtype", {
 });
 
 export const paramDims = defineCode("param-dims", {
-  missing: () => 'tensor: the second argument lists its dims, such as ["M", "K"]',
-  text: (dims: string) =>
-    `tensor: ${JSON.stringify(dims)} is text, and the dims are a list; write [${JSON.stringify(dims)}]`,
-  none: () => 'tensor: it has no dims; list one or more, such as ["N"], or pass a number with scalar(dtype)',
+  /** The sentence is that of `whyDims`, beside its type. */
+  rule: (why: string) => why,
   blocks: () => 'descriptor: give its dims and as many block dims, ["M", "K"], ["BLOCK_M", "BLOCK_K"]',
   tooMany: (count: number) => `descriptor: has 1 to 5 axes, not ${count}`,
   numel: (kernel: string, param: string, size: string, sizes: readonly string[]) =>
     `${kernel}: ${param} has ${size} elements, which is not a size of a tensor; those are ${sizes.join(", ")}`,
-  notADim: (builder: string, dim: unknown) =>
-    `${builder}: ${JSON.stringify(dim)} is not a dim; write a name such as "M", or a positive number`,
 });
 
 export const descriptorPadding = defineCode("descriptor-padding", (why: string) => why);

@@ -99,9 +99,9 @@ export const params = {
     passes: { params: `${X}, ${Y}, MODE: constexpr.string(["fast", "exact"], { default: "fast" }), ${BLOCK}` },
   },
   "param-dims": {
-    means: "A tensor lists its axes: names of sizes, or numbers.",
-    says: 'tensor: "2N" is not a dim; write a name such as "M", or a positive number',
-    fails: { params: `${X}, y: tensor.out(tl.float32, ["2N"]), ${BLOCK}` },
+    means: "A tensor lists its axes: names of sizes, or numbers. A size that follows from others has a name, too.",
+    says: 'tensor: "2 * N" is not a dim; write a name, such as "SIZE", and compute it in the spec, dims: { SIZE: ({ N }) => N.mul(2) }',
+    fails: { params: `${X}, y: tensor.out(tl.float32, ["2 * N"]), ${BLOCK}` },
     passes: { params: `${X}, ${Y}, ${BLOCK}` },
   },
   "param-dtype": {

@@ -6,6 +6,7 @@ import { type Diagnostic, TileScriptError } from "../../../src/diagnostics/diagn
 import { build } from "../../../src/pipeline/build.js";
 import { firstKernels, firstLines, firstLinesOfTheBuild } from "../../types/first-contact.js";
 import { habitKernels, habitLines, habitLinesOfTheBuild } from "../../types/first-habits.js";
+import { firstSpecs, followedLines } from "../../types/first-specs.js";
 import { portedKernels, portedLines } from "../../types/first-ports.js";
 import { triedKernels, triedLines, triedLinesOfTheBuild } from "../../types/first-tries.js";
 import { imports, setting } from "../../types/mistakes-setting.js";
@@ -30,7 +31,13 @@ async function firstError(name: string, text: string): Promise<Diagnostic | unde
 beforeAll(() => mkdirSync(folder, { recursive: true }));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const kernels: typeof triedKernels = [...firstKernels, ...portedKernels, ...habitKernels, ...triedKernels];
+const kernels: typeof triedKernels = [
+  ...firstKernels,
+  ...portedKernels,
+  ...habitKernels,
+  ...triedKernels,
+  ...firstSpecs.map(({ wrong, says }) => [wrong, says] as const),
+];
 const inBody = [
   ...firstLines,
   ...firstLinesOfTheBuild,
@@ -39,6 +46,7 @@ const inBody = [
   ...habitLinesOfTheBuild,
   ...triedLines,
   ...triedLinesOfTheBuild,
+  ...followedLines,
 ].map((each, index) => [each.title, each, index] as const);
 
 test.each(inBody)("%s", async (_, { wrong, says }, index) => {

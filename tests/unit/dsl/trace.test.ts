@@ -232,7 +232,7 @@ describe("what is refused", () => {
     expect(() => kernel("a b" as string, spec, () => {})).toThrow(/"a b" cannot be a Python name/);
     expect(() => kernel('"; import os', spec, () => {})).toThrow(/cannot be a Python name/);
     expect(() => kernel("k", { params: {} } as never, () => {})).toThrow(/grid is missing/);
-    expect(() => tensor(tl.float32, ["a-b"])).toThrow(/"a-b" is not a dim/);
+    expect(() => tensor(tl.float32, ["a-b"] as string[])).toThrow(/"a-b" is not a dim/);
     expect(() => tensor("float32" as never, ["N"])).toThrow(/a dtype is not text; write tl\.float32/);
     expect(() => tensor(32 as never, ["N"])).toThrow(/the first argument is a dtype/);
   });

@@ -177,7 +177,9 @@ export class Integers {
     const made = this.#made.get(argument);
     if (made?.kind !== "op" || !made.op.facts.passes) return argument;
     const [given] = made.operands;
-    return given !== undefined && isValue(given) && holds(argument.type, given.type) ? this.#origin(given) : argument;
+    return given !== undefined && isValue(given) && keepsInteger(argument.type, given.type)
+      ? this.#origin(given)
+      : argument;
   }
 
   /** Whether it is computed of sizes and of what is required not to be negative: it is not on the host either. */
@@ -228,7 +230,7 @@ function isExact(type: Type): boolean {
 }
 
 /** Whether an integer of one type is the same in the other. */
-function holds(to: Type, from: Type): boolean {
+export function keepsInteger(to: Type, from: Type): boolean {
   if (to.kind !== "tile") return to.kind === from.kind;
   if (from.kind === "constexpr") return from.of === "int" && (to.dtype === "int32" || to.dtype === "int64");
   return from.kind === "tile" && (to.dtype === from.dtype || (from.dtype === "int32" && to.dtype === "int64"));

@@ -6,6 +6,7 @@ import { type Argument, isLiteral, isValue, type OpStatement, type Statement, ty
 import { blocksOf, resultsOf, walk } from "../ir/walk.js";
 import type { AttentionLoop } from "./attention-form.js";
 import type { Dims } from "./attention-layouts.js";
+import { isInt, members } from "../types/dtype.js";
 import type { Dim } from "../types/shape.js";
 import { type BlockIndex, blockIndexOf, extentDim, isScalar } from "./block-index.js";
 import { type Arm, isIdleWith } from "./idle-turns.js";
@@ -122,6 +123,8 @@ class MaskReader implements Masks {
     const index = isScalar(argument) ? undefined : this.#indexOf(argument);
     if (!isScalar(argument) && !(index && this.#isWhole(index, this.dims.rows))) return undefined;
     const starts = index ? index.starts : [argument];
+    // A limit of floats may lie between two keys.
+    if (!starts.every(isInteger)) return undefined;
     const isKnown = starts.every((start) => this.isNonNegative(start) && !(isValue(start) && this.#inside.has(start)));
     return isKnown && starts.length > 0 ? { starts, isOfRows: index !== undefined } : undefined;
   }
@@ -136,4 +139,11 @@ class MaskReader implements Masks {
   #isWhole({ extent, wraps }: BlockIndex, dim: Dim): boolean {
     return wraps === undefined && extentDim(extent) === dim;
   }
+}
+
+function isInteger(argument: Argument): boolean {
+  if (isLiteral(argument)) return Number.isInteger(Number(argument.value));
+  if (!isValue(argument)) return false;
+  const { type } = argument;
+  return type.kind === "constexpr" ? type.of === "int" : type.kind === "tile" && members(type.dtype).every(isInt);
 }

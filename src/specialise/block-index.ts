@@ -1,5 +1,6 @@
 /** Indices that count up from a scalar: `pid * BLOCK + tl.arange(0, BLOCK)`, wrapped or claimed in bounds. */
 import { type Argument, isLiteral, isValue, type Statement, type Value } from "../ir/nodes.js";
+import { keepsInteger } from "../analysis/integers.js";
 import type { Dim } from "../types/shape.js";
 
 export interface BlockIndex {
@@ -20,7 +21,11 @@ export function blockIndexOf(index: Argument, made: ReadonlyMap<Value, Statement
   const extent = op.facts.countsTo?.(operands);
   if (extent !== undefined) return { starts: [], extent };
   if (first === undefined) return undefined;
-  if (op.facts.passes) return blockIndexOf(first, made);
+  // A cast to fewer bits wraps.
+  if (op.facts.passes) {
+    const isSame = isValue(first) && isValue(index) && keepsInteger(index.type, first.type);
+    return isSame ? blockIndexOf(first, made) : undefined;
+  }
   if (second === undefined) return undefined;
   if (op.facts.integer === "sum") {
     const [scalar, lanes] = isScalar(first) ? [first, second] : [second, first];

@@ -27,6 +27,12 @@ export function isIdleWith(masked: Value, arm: Arm | undefined, loop: AttentionL
   return new Turn(masked, arm).isIdle(loop);
 }
 
+/** Whether a statement gives a number in another dtype, which may round it. */
+function castsIn({ operands: [from], results: [to] }: OpStatement): boolean {
+  const isTile = isValue(from) && from.type.kind === "tile" && to?.type.kind === "tile";
+  return !isTile || from.type.dtype !== to.type.dtype;
+}
+
 interface Fact {
   readonly kinds: Kinds;
   /** The state whose value it is, unchanged. */
@@ -79,7 +85,7 @@ class Turn {
     const { op, operands } = statement;
     const { holds, neutral, folds, lane, picks } = op.proof;
     const [x, y] = operands.map((operand) => this.#factOf(operand)) as [Fact, Fact | undefined];
-    if (lane || op.facts.passes) return x;
+    if (lane || op.facts.passes) return castsIn(statement) ? { kinds: x.kinds } : x;
     const names = Object.keys(op.operands);
     const args = typedArguments(statement);
     if (folds) return this.#folded(x.kinds, folds.kinds);

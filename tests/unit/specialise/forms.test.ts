@@ -146,7 +146,10 @@ describe("should recognise attention", () => {
     // A score of -1e6 is one that counts where a row has no other.
     expect(limits(attentions.faded)).toEqual([[false, 0, false]]);
     expect(limits(attentions.clamped)).toEqual([[false, 0, false]]);
+    // In a turn without keys the sum becomes another.
+    expect(limits(attentions.roundedAway)).toEqual([[false, 0, false]]);
     expect(limits(attentions.inTwoLoops)).toEqual([]);
+    expect(limits(attentions.betweenKeys)).toEqual([]);
   });
 });
 
@@ -174,6 +177,11 @@ test.each([
   [
     "gathered rows",
     moeGemm,
+    "its lanes do not count up from a scalar on two axes, as pid * BLOCK + tl.arange(0, BLOCK) does",
+  ],
+  [
+    "rows that wrap in 8 bits",
+    near.narrowRows,
     "its lanes do not count up from a scalar on two axes, as pid * BLOCK + tl.arange(0, BLOCK) does",
   ],
   ["unpacked operands", int4Gemm, "its product takes what no load in the loop reads"],

@@ -46,12 +46,18 @@ export async function bundle(options: { readonly maps?: true } = {}): Promise<re
     external: (id) => !/^(?:[./]|[A-Z]:)/.test(id),
     platform: "node",
     resolve: { extensionAlias: { ".js": [".ts"] } },
-    transform: { target: `node${/\d+/.exec(manifest.engines.node)?.[0]}` },
+    transform: {
+      target: `node${/\d+/.exec(manifest.engines.node)?.[0]}`,
+      // Checks of TileScript itself, which only its tests ask for.
+      define: { "process.env.TILESCRIPT_STAGES": "undefined" },
+    },
     preserveEntrySignatures: "strict",
   });
   const { output } = await build.generate({
     format: "esm",
     minify: true,
+    // `new Map` needs no mark to be known as pure, and nothing else is left out of a user's bundle.
+    comments: false,
     sourcemap: options.maps ? "hidden" : false,
     // `src/diagnostics/callsite.ts` knows our frames by this folder.
     chunkFileNames: "tilescript-modules/[hash].js",

@@ -45,7 +45,7 @@ function ofOps(says: string, why: (statement: OpStatement, ir: KernelIR) => stri
 
 const placed = (reason: string, { at }: Statement): string => (at ? `${formatLocation(at)}: ${reason}` : reason);
 
-const always: readonly StageRule[] = [
+const always = (): readonly StageRule[] => [
   {
     says: "One statement makes each value.",
     broken: (ir) => {
@@ -76,7 +76,7 @@ const always: readonly StageRule[] = [
   ofOps("The results of an op have the types that its own rule gives.", retyped),
 ];
 
-const traced: readonly StageRule[] = [
+const traced = (): readonly StageRule[] => [
   ofOps(
     "A view is the first operand of an access, or of an op that permutes its axes.",
     ({ op, operands, options }) => {
@@ -103,7 +103,7 @@ const traced: readonly StageRule[] = [
   },
 ];
 
-const lowered: readonly StageRule[] = [
+const lowered = (): readonly StageRule[] => [
   ofOps("No view is left, and no op that only lowering knows.", ({ op, results }) =>
     op.spelling.form === "lowered" || results.some(({ type }) => type.kind === "view")
       ? `${op.name} is not lowered`
@@ -127,15 +127,14 @@ const lowered: readonly StageRule[] = [
   ),
 ];
 
-/** The rules of each stage. */
-export const stages: Readonly<Record<Stage, readonly StageRule[]>> = {
-  traced: [...always, ...traced],
-  lowered: [...always, ...lowered],
-};
+const ofStage = { traced, lowered };
+
+/** The rules of a stage: made when they are asked for, so that nothing of them stays where nobody asks. */
+export const rulesOf = (stage: Stage): readonly StageRule[] => [...always(), ...ofStage[stage]()];
 
 /** @throws Error with every rule that the program breaks. */
 export function checkStage(ir: KernelIR, stage: Stage): void {
-  const broken = stages[stage].flatMap(({ says, broken }) =>
+  const broken = rulesOf(stage).flatMap(({ says, broken }) =>
     broken(ir).map((why) => `internal: ${ir.name}, ${stage}: ${why}. ${says}`),
   );
   if (broken.length > 0) throw new Error(broken.join("\n"));

@@ -55,16 +55,12 @@ export function traceAndCheck(
 /** The program with every view as pointers and masks, and so what is emitted. */
 export function loweredOf(ir: KernelIR): KernelIR {
   const lowered = lowerViews(ir);
-  if (checksStages()) {
+  // A flag of tests, which the package leaves out; in a page there are no environment variables.
+  if (typeof process !== "undefined" && process.env["TILESCRIPT_STAGES"] !== undefined) {
     checkStage(ir, "traced");
     checkStage(lowered, "lowered");
   }
   return lowered;
-}
-
-/** A debug flag: in a page there are no environment variables. */
-function checksStages(): boolean {
-  return globalThis.process?.env["TILESCRIPT_STAGES"] !== undefined;
 }
 
 /** @throws TileScriptError with all of them, if one is an error. */

@@ -1,7 +1,7 @@
 /** docs/diagnostics.md, made from the catalogue of messages. */
-import { type Area, codesByArea, type DiagnosticCode } from "../src/diagnostics/catalogue/index.js";
+import type { Area, DiagnosticCode } from "../src/diagnostics/catalogue/index.js";
 import { type Explanation, excerptOf, kernelFileOf } from "../src/diagnostics/explanations/explanation.js";
-import { explanations } from "../src/diagnostics/explanations/index.js";
+import { codesByArea, explanations } from "../src/diagnostics/explanations/index.js";
 
 const titles: Readonly<Record<Area, string>> = {
   definitions: "Kernels and their specs",

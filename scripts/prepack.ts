@@ -1,11 +1,11 @@
 /**
- * Makes `dist` as npm gets it: `npm pack` calls this. Declarations keep the comments that an editor shows. Comments of
- * the Python, and names of our own functions, are for readers of the repository.
+ * Makes `dist` as npm gets it: `npm pack` calls this. Declarations keep the comments that an editor shows. Comments and
+ * types of the Python, and names of our own functions, are for readers of the repository.
  */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { codesByArea } from "../src/diagnostics/catalogue/index.js";
+import { codesByArea } from "../src/diagnostics/explanations/index.js";
 import { bundle, exported } from "./bundle.js";
 import { declarationsOf } from "./declarations.js";
 import { withoutComments } from "./python-code.js";
@@ -41,7 +41,8 @@ function declare(): void {
   const entries = exported.filter((file) => file.endsWith(".d.ts")).map((file) => file.replace("./dist/", ""));
   const read = (file: string): string => withCodes(file, readFileSync(file, "utf8"));
   const files = entries.map((name) => join(made, name));
-  for (const [file, text] of declarationsOf(files, read)) write(file.replace(made, dist), text);
+  const indented = (text: string): string => text.replaceAll(/^(?: {4})+/gm, (spaces) => " ".repeat(spaces.length / 4));
+  for (const [file, text] of declarationsOf(files, read)) write(file.replace(made, dist), indented(text));
   rmSync(made, { recursive: true });
 }
 

@@ -43,17 +43,9 @@ type CodesOf<Area> = Area[keyof Area] extends infer Entry
 
 /** The parts of the catalogue. */
 export type Area = keyof Areas;
+/** A code of an area. */
+export type CodeOf<A extends Area> = CodesOf<Areas[A]>;
 /** The name of a rule, such as `scope-escape`: `tilescript explain CODE` says what it is about. */
-export type DiagnosticCode = { [A in Area]: CodesOf<Areas[A]> }[Area];
+export type DiagnosticCode = { [A in Area]: CodeOf<A> }[Area];
 /** A code of what the evaluator finds while a kernel runs. */
-export type FindingCode = CodesOf<typeof findings>;
-
-/** Every code by area, in alphabetical order. */
-export const codesByArea = Object.fromEntries(
-  Object.entries(catalogue).map(([area, entries]) => [
-    area,
-    Object.values(entries)
-      .flatMap((entry) => ("code" in entry ? [entry.code] : []))
-      .toSorted(),
-  ]),
-) as unknown as Readonly<Record<Area, readonly DiagnosticCode[]>>;
+export type FindingCode = CodeOf<"findings">;

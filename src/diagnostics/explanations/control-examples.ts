@@ -35,6 +35,16 @@ tl.store(y.at(i), sum.value);`,
     fails: { body: `if (tl.programId(0).eq(0)) {\n  ${STORE}\n}` },
     passes: { body: `tl.when(tl.programId(0).eq(0), () => {\n  ${STORE}\n});` },
   },
+  "unread-source": {
+    means:
+      "The build reads the author's files, and the packages whose functions get traced values, for code that JavaScript would silently run on handles. It could not read this one: it is part of Node, compiled, or not installed as source.",
+    says: 'the source of isDeepStrictEqual from "node:util" cannot be read, so nothing tells whether JavaScript takes a traced value in it for a number or for true; check it, or move it to a file of the project',
+    fails: {
+      before: 'import { isDeepStrictEqual } from "node:util";',
+      body: `const v = tl.load(x.at(i));\nif (!isDeepStrictEqual(v, x)) tl.store(y.at(i), v);`,
+    },
+    passes: { body: STORE },
+  },
 } as const satisfies Readonly<Record<string, Explanation>>;
 
 export const control = {
@@ -249,16 +259,6 @@ tl.store(y.at(i), values[0]);`,
 for (const k of tl.range(0, 4)) last.value = tl.load(x.at(i));
 tl.store(y.at(i), last.value);`,
     },
-  },
-  "unread-source": {
-    means:
-      "The build reads the author's files, and the packages whose functions get traced values, for code that JavaScript would silently run on handles. It could not read this one: it is part of Node, compiled, or not installed as source.",
-    says: 'the source of isDeepStrictEqual from "node:util" cannot be read, so nothing tells whether JavaScript takes a traced value in it for a number or for true; check it, or move it to a file of the project',
-    fails: {
-      before: 'import { isDeepStrictEqual } from "node:util";',
-      body: `const v = tl.load(x.at(i));\nif (!isDeepStrictEqual(v, x)) tl.store(y.at(i), v);`,
-    },
-    passes: { body: STORE },
   },
   "unused-value": {
     means:

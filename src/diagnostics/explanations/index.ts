@@ -1,5 +1,5 @@
 /** What each code is about, with an example. For the page, the tests and `tilescript explain`: no kernel needs it. */
-import type { DiagnosticCode } from "../catalogue/index.js";
+import type { Area, CodeOf, DiagnosticCode } from "../catalogue/index.js";
 import { configurations, host } from "./config-examples.js";
 import { control, source } from "./control-examples.js";
 import { definitions } from "./definition-examples.js";
@@ -9,20 +9,30 @@ import { externs, operands, rules } from "./operand-examples.js";
 import { params } from "./param-examples.js";
 import { calls, operators, references } from "./torch-examples.js";
 
-export const explanations: Readonly<Record<DiagnosticCode, Explanation>> = {
-  ...definitions,
-  ...params,
-  ...configurations,
-  ...host,
-  ...source,
-  ...control,
-  ...operands,
-  ...rules,
-  ...externs,
-  ...references,
-  ...operators,
-  ...calls,
-  ...findings,
-  ...proofs,
-  ...commands,
+/** By area, in the order of the catalogue, which no process has to load for them. */
+const byArea: { readonly [A in Area]: Readonly<Record<CodeOf<A>, Explanation>> } = {
+  definitions,
+  params,
+  configs: configurations,
+  host,
+  source,
+  control,
+  operands,
+  rules,
+  externs,
+  references,
+  operators,
+  calls,
+  findings,
+  proofs,
+  commands,
 };
+
+export const explanations = Object.assign({}, ...Object.values(byArea)) as Readonly<
+  Record<DiagnosticCode, Explanation>
+>;
+
+/** Every code by area, in alphabetical order. */
+export const codesByArea = Object.fromEntries(
+  Object.entries(byArea).map(([area, own]) => [area, Object.keys(own).toSorted()]),
+) as unknown as Readonly<Record<Area, readonly DiagnosticCode[]>>;

@@ -1,7 +1,7 @@
 import pc from "picocolors";
-import { type Area, codesByArea, type DiagnosticCode } from "../../diagnostics/catalogue/index.js";
+import type { Area, DiagnosticCode } from "../../diagnostics/catalogue/index.js";
 import { type Explanation, excerptOf, kernelFileOf, type Parts } from "../../diagnostics/explanations/explanation.js";
-import { explanations } from "../../diagnostics/explanations/index.js";
+import { codesByArea, explanations } from "../../diagnostics/explanations/index.js";
 import type { PlainCommand } from "../invocation/command.js";
 import { type JsonOptions, options } from "../invocation/options.js";
 import type { ExplainedCode, ExplainReport } from "../report/reports.js";

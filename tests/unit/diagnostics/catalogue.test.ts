@@ -2,10 +2,10 @@
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { catalogue, codesByArea, type DiagnosticCode } from "../../../src/diagnostics/catalogue/index.js";
+import { catalogue, type DiagnosticCode } from "../../../src/diagnostics/catalogue/index.js";
 import type { Edit } from "../../../src/diagnostics/diagnostic.js";
 import { kernelFileOf } from "../../../src/diagnostics/explanations/explanation.js";
-import { explanations } from "../../../src/diagnostics/explanations/index.js";
+import { codesByArea, explanations } from "../../../src/diagnostics/explanations/index.js";
 import { sourceFiles, SRC } from "../../../docs/folders.js";
 import { shownBy } from "./shown.js";
 

@@ -1,7 +1,7 @@
 /** `tilescript explain`, and where runs tell of it. */
 import { expect, test } from "vitest";
 import { runBinary } from "../../../src/runtime/cli/cli.js";
-import { codesByArea } from "../../../src/diagnostics/catalogue/index.js";
+import { codesByArea } from "../../../src/diagnostics/explanations/index.js";
 import type { ExplainReport } from "../../../src/runtime/report/reports.js";
 
 async function explain(...args: readonly string[]) {

@@ -1,6 +1,6 @@
 /**
  * The page `docs/first-kernel.md`, done by its text with the packed package: files from its code blocks, commands from its
- * shell blocks.
+ * shell blocks. And the first commands of `docs/install.md`.
  */
 import { execa } from "execa";
 import {
@@ -72,12 +72,15 @@ async function install(): Promise<void> {
 }
 
 /** Runs a command that stands on the page. */
-async function run(command: string): Promise<{ readonly code: number | undefined; readonly text: string }> {
+async function run(
+  command: string,
+  cwd = folder,
+): Promise<{ readonly code: number | undefined; readonly text: string }> {
   const [, name, ...args] = command.split(" ");
   const script = name === "tilescript" ? "tilescript/bin/tilescript.js" : "vitest/vitest.mjs";
   const path = join(folder, "node_modules", script);
   const env = { CI: "1" };
-  const ran = await execa(process.execPath, [path, ...args], { cwd: folder, reject: false, all: true, env });
+  const ran = await execa(process.execPath, [path, ...args], { cwd, reject: false, all: true, env });
   return { code: ran.exitCode, text: ran.all };
 }
 
@@ -113,6 +116,17 @@ test("the mistakes that it shows are found as it says", { timeout: 120_000 }, as
   expect(code).toBe(1);
   expect(text).toContain("false-in-bounds");
   expect(text).toMatch(/scale\.ts:\d+:\d+/);
+});
+
+test("the page on installing starts with commands that follow each other", { timeout: 120_000 }, async () => {
+  await project();
+  const fresh = join(folder, "fresh");
+  mkdirSync(fresh);
+  const [first] = blocksOf("docs/install.md").filter(({ language }) => language === "sh");
+  const own = first!.text.split("\n").filter((command) => command.startsWith("npx "));
+  const ran: number[] = [];
+  for (const command of own) ran.push((await run(command, fresh)).code!);
+  expect(ran).toEqual([0, 0]);
 });
 
 test("its property test passes", { timeout: 120_000 }, async () => {

@@ -13,8 +13,10 @@ from typing import Any
 from .failures import compiler_output
 from .launching import aim, call_on_zeros
 from .machine_code import machine_code
+from .modules import load
 from .protocol import RequestError
 from .resources import resources
+from .specialised import kernel_of, tuner_of
 
 
 def compile_case(request: dict[str, Any]) -> dict[str, Any]:
@@ -25,7 +27,20 @@ def compile_case(request: dict[str, Any]) -> dict[str, Any]:
         raise RequestError("python-error", "the wrapper launches nothing for these sizes")
     seconds = round(time.perf_counter() - started, 3)
     seen = [found for kernel in compiled if (found := machine_code(kernel))]
-    return resources(compiled[-1]) | {"seconds": seconds, "machineCode": seen}
+    return resources(compiled[-1]) | {
+        "seconds": seconds,
+        "machineCode": seen,
+        "specialised": _specialised(request, compiled[-1]),
+    }
+
+
+def _specialised(request: dict[str, Any], kernel: Any) -> dict[str, Any] | None:
+    """The config of the warp-specialised kernel, if that was compiled."""
+    module = load(request["module"], request["jits"], request["config"], request.get("gpu"))
+    if kernel.name != kernel_of(module):
+        return None
+    config = tuner_of(module).best_config
+    return {"values": config.kwargs, **({"maxnreg": config.maxnreg} if config.maxnreg else {})}
 
 
 def compile_ahead(request: dict[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from . import gradients
 from .calling import Arguments, are_placed, call, given, out_arguments
 from .inputs import blank
 from .modules import load
+from .specialised import kernel_of, specialised
 
 
 def call_on_zeros(request: dict[str, Any], launch: Callable[..., Any]) -> None:
@@ -26,7 +27,11 @@ def call_on_zeros(request: dict[str, Any], launch: Callable[..., Any]) -> None:
     tensors = {spec["python"]: blank(spec) for spec in request["inputs"]}
     with ExitStack() as stack:
         stack.enter_context(anywhere(module))
-        for jit in request["jits"]:
+        form = request.get("specialised")
+        if form is not None:
+            stack.enter_context(specialised(module, form, compiles=True))
+        others = [] if form is None else [kernel_of(module)]
+        for jit in [*request["jits"], *filter(None, others)]:
             stack.enter_context(intercepted(getattr(module, jit), launch))
         names = [name for name in request.get("gradients", []) if name in tensors]
         if names:

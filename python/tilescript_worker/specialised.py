@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
@@ -24,10 +24,11 @@ class Launch:
 
 
 @contextmanager
-def specialised(module: ModuleType, place: int) -> Iterator[list[Launch]]:
+def specialised(module: ModuleType, place: int, compiles: bool = False) -> Iterator[list[Launch]]:
     """Inside a ``with``, calls launch the warp-specialised kernel where their tensors suit it; the list says which did.
 
-    It has the config at ``place``, counted on from the first behind the last. An error of such a launch says so.
+    It has the config at ``place``, counted on from the first behind the last. An error of such a launch says so. Where
+    it is only compiled, any GPU will do.
     """
     tuner = tuner_of(module)
     if tuner is None:
@@ -49,7 +50,8 @@ def specialised(module: ModuleType, place: int) -> Iterator[list[Launch]]:
     # A call like an earlier one would go straight to the launch of that.
     remembered.clear()
     try:
-        with _replaced(tuner, run=run_one), _replaced(module, _is_specialised=suits_specialised(module), **chosen):
+        suits = _are_movable(module) if compiles else suits_specialised(module)
+        with _replaced(tuner, run=run_one), _replaced(module, _is_specialised=suits, **chosen):
             yield launches
     except Exception as error:
         if launches:
@@ -57,6 +59,10 @@ def specialised(module: ModuleType, place: int) -> Iterator[list[Launch]]:
         raise
     finally:
         remembered.clear()
+
+
+def _are_movable(module: ModuleType) -> Callable[..., bool]:
+    return lambda *tensors: all(map(module._is_movable, tensors))
 
 
 @contextmanager
@@ -75,6 +81,12 @@ def _replaced(owner: Any, **values: Any) -> Iterator[None]:
 
 def tuner_of(module: ModuleType) -> Any | None:
     """The autotuner of a module's warp-specialised kernel, if it has one."""
+    name = kernel_of(module)
+    return None if name is None else autotuner(getattr(module, name))
+
+
+def kernel_of(module: ModuleType) -> str | None:
+    """The name of a module's warp-specialised kernel, if it has one."""
     if not hasattr(module, "_is_specialised"):
         return None
-    return next(autotuner(value) for name, value in vars(module).items() if name.endswith("_specialised_kernel"))
+    return next(name for name in vars(module) if name.endswith("_specialised_kernel"))

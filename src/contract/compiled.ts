@@ -481,8 +481,8 @@ export interface CompiledKernel {
   /** Its helper functions; absent for an operator, whose parts have them. */
   readonly helpers?: readonly HelperSignature[];
   readonly warnings: readonly Diagnostic[];
-  /** The module has a warp-specialised kernel besides, as the spec asks. */
-  readonly specialised?: true;
+  /** Behind each config of the warp-specialised kernel that the module has besides: the author's. Absent without one. */
+  readonly specialised?: readonly Config[];
   /** Whether `reference` exists, and whether the evaluator can compute it. */
   readonly reference: "none" | "python" | "recorded";
   /** Names of the author's alternative implementations. */

@@ -18,7 +18,7 @@ import type { SourceIndex } from "../ir/source.js";
 import { measuringOf } from "./measuring.js";
 import { proofFrom } from "./proof-of.js";
 import { lackingWith } from "./requiring.js";
-import { specialisedFor } from "./specialised-for.js";
+import { specialisedConfigs, specialisedFor } from "./specialised-for.js";
 import { toleranceFor } from "../contract/tolerance.js";
 import { failOn, loweredOf, traceAndCheck } from "./traced.js";
 
@@ -67,7 +67,7 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     kernelArguments: kernelArguments(lowered),
     helpers: helpersOf(ir),
     warnings: [...seen, ...specialised.warnings()],
-    ...(specialised.form() && { specialised: true }),
+    ...specialisedConfigs(specialised.form()),
     reference: ir.reference?.kind ?? "none",
     ...measuringOf(ir, source),
     ...(ir.tolerance && { tolerance: ir.tolerance }),

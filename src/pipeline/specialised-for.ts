@@ -1,5 +1,5 @@
 /** The warp-specialised form of a kernel, where its spec or a caller asks for one. */
-import type { Specialise } from "../contract/compiled.js";
+import type { CompiledKernel, Specialise } from "../contract/compiled.js";
 import { type Diagnostic, fail, warning } from "../diagnostics/diagnostic.js";
 import { notSpecialised } from "../diagnostics/catalogue/definition-codes.js";
 import type { KernelIR } from "../ir/nodes.js";
@@ -33,3 +33,7 @@ export function specialisedFor(ir: KernelIR, lowered: KernelIR): SpecialisedFor 
     },
   };
 }
+
+/** The author's config behind each of the form's. */
+export const specialisedConfigs = (form: Specialised | undefined): Pick<CompiledKernel, "specialised"> =>
+  form ? { specialised: form.configs.map(({ config }) => config) } : {};

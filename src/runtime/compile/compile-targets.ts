@@ -6,7 +6,9 @@ import { COMPILE_DEADLINE_MS } from "./ahead.js";
 import { cacheFolder } from "../system/cache-folder.js";
 import { keyOfText, readCached, withoutConfigs, writeCached } from "../system/cached.js";
 import { isFor } from "../../contract/kernel-targets.js";
+import { caseText } from "../cases/case-text.js";
 import { compileCases } from "../cases/compile-cases.js";
+import { movableCase } from "../cases/movable.js";
 import { configsOf, type Selection } from "../cases/selection.js";
 import type { CompileService } from "../devices/compile-service.js";
 import { failureOf } from "../cases/failure.js";
@@ -22,6 +24,8 @@ import type { RequestServer } from "../python/worker-pool.js";
 export interface Compilation {
   readonly target: Target;
   readonly at: Case;
+  /** The config of the warp-specialised kernel that was compiled, in place of the case's of the plain one. */
+  readonly specialised?: number | undefined;
   /** Why it does not compile, or the resources that it needs. */
   readonly failure?: CaseFailure;
   readonly resources?: CompileResult;
@@ -57,6 +61,7 @@ interface Job {
   readonly workspace: Workspace;
   readonly target: Target;
   readonly at: Case;
+  readonly specialised?: number;
   /** Where the result is kept. */
   readonly file: string | undefined;
 }
@@ -71,22 +76,23 @@ export async function compileForTargets(
   const compiler = [PROTOCOL_VERSION, service.versions.triton ?? "", ...ptxasOf(env)];
   const jobs = kernels.flatMap((kernel, i) =>
     targetsOf(kernel, targets).flatMap((target) =>
-      casesFor(kernel, target, plans[i]!.cases, selections[i]!).map((at): Job => ({
+      launchesFor(kernel, target, plans[i]!.cases, selections[i]!).map((launch): Job => ({
         kernel,
         workspace: workspaces[i]!,
         target,
-        at,
+        ...launch,
         file: service.kept
-          ? join(cacheFolder(env), "compiled", `${keyOf(kernel, target, at, compiler)}.json`)
+          ? join(cacheFolder(env), "compiled", `${keyOf(kernel, target, launch, compiler)}.json`)
           : undefined,
       })),
     ),
   );
   const done = new Map<Job, Compilation>();
   const record = (job: Job, compilation: Omit<Compilation, "target" | "at" | "occupancy">): void => {
-    const { target, at } = job;
+    const { target, at, specialised } = job;
     const { resources } = compilation;
-    done.set(job, { target, at, ...compilation, ...(resources && { occupancy: occupancyOf(target, resources) }) });
+    const occupancy = resources && { occupancy: occupancyOf(target, resources) };
+    done.set(job, { target, at, specialised, ...compilation, ...occupancy });
     onDone?.(done.size, jobs.length);
   };
   const queue: Job[] = [];
@@ -102,12 +108,16 @@ export async function compileForTargets(
   } finally {
     await Promise.all([service.stop(), ...workspaces.map((workspace) => workspace.remove())]);
   }
-  return kernels.map((kernel, i) => ({
-    kernel,
-    compilations: jobs.flatMap((job) => (job.kernel === kernel ? [done.get(job)!] : [])),
-    left: plans[i]!.left,
-    notRun: targets.filter((target) => !targetsOf(kernel, targets).includes(target)),
-  }));
+  return kernels.map((kernel, i) => {
+    const compiled = jobs.flatMap((job) => (job.kernel === kernel ? [done.get(job)!] : []));
+    const unsuited = compiled.filter(isUnsuited);
+    return {
+      kernel,
+      compilations: compiled.filter((each) => !isUnsuited(each)),
+      left: [...plans[i]!.left, ...new Set(unsuited.map(({ at }) => unsuitedText(kernel, at)))],
+      notRun: targets.filter((target) => !targetsOf(kernel, targets).includes(target)),
+    };
+  });
 }
 
 /** Those that the kernel is for. */
@@ -115,14 +125,43 @@ function targetsOf({ targets: declared = [] }: CompiledKernel, targets: readonly
   return targets.filter(({ triton }) => declared.every((each) => isFor(each, triton)));
 }
 
-/** The cases in configs that the target chooses from. */
-function casesFor(kernel: CompiledKernel, { triton }: Target, cases: readonly Case[], { config }: Selection) {
-  const configs = configsOf(kernel, { config, on: triton });
-  return cases.filter((at) => configs.includes(at.config));
+interface Launch {
+  readonly at: Case;
+  readonly specialised?: number;
 }
 
-async function compileJob(server: RequestServer, { kernel, workspace, target, at, file }: Job) {
-  const reply = await server.request(compileRequest(kernel, workspace.module, at, target), COMPILE_DEADLINE_MS);
+/**
+ * The cases in configs that the target chooses from, and on a Hopper what else the caller chooses, in each config of the
+ * warp-specialised kernel, unless a config of the plain one is asked for.
+ */
+function launchesFor(
+  kernel: CompiledKernel,
+  { triton: [backend, arch, lanes] }: Target,
+  cases: readonly Case[],
+  { config, sizes }: Selection,
+): readonly Launch[] {
+  const configs = configsOf(kernel, { config, on: [backend, arch, lanes] });
+  const plain = cases.filter((at) => configs.includes(at.config));
+  if (!kernel.specialised || backend !== "cuda" || arch !== 90 || config !== undefined)
+    return plain.map((at) => ({ at }));
+  const first = plain.filter((at) => at.config === plain[0]!.config);
+  const own = first.flatMap((given) => {
+    const at = sizes || given.layouts ? given : movableCase(kernel, given);
+    return [...kernel.specialised!.keys()].map((specialised) => ({ at, specialised }));
+  });
+  return [...plain.map((at) => ({ at })), ...own];
+}
+
+/** Whether the plain kernel was compiled again, because the case does not suit the specialised one. */
+const isUnsuited = ({ specialised, resources }: Compilation): boolean =>
+  specialised !== undefined && resources?.specialised === null;
+
+const unsuitedText = (kernel: CompiledKernel, at: Case): string =>
+  `the warp-specialised kernel, of ${caseText(at)}: Hopper's copy engine does not move such tensors, or heads have other sizes`;
+
+async function compileJob(server: RequestServer, { kernel, workspace, target, at, specialised, file }: Job) {
+  const request = compileRequest(kernel, workspace.module, at, target, specialised);
+  const reply = await server.request(request, COMPILE_DEADLINE_MS);
   if (!reply.ok) return { failure: failureOf(kernel, reply.error) };
   const isWhole = reply.result.machineCode.every(({ unchecked }) => unchecked === undefined);
   if (file !== undefined && isWhole) await writeCached(file, reply.result);
@@ -133,10 +172,10 @@ async function compileJob(server: RequestServer, { kernel, workspace, target, at
  * Everything that the result depends on: the module without its list of configs, the config, the case, the target,
  * the form of the result, Triton and ptxas. Failures are not cached, because the lines that they name may move.
  */
-function keyOf(kernel: CompiledKernel, target: Target, at: Case, compiler: readonly unknown[]): string {
-  const source = withoutConfigs(kernel.python);
+function keyOf(kernel: CompiledKernel, target: Target, { at, specialised }: Launch, compiler: readonly unknown[]) {
+  const source = specialised === undefined ? withoutConfigs(kernel.python) : kernel.python;
   const { at: _, ...config } = kernel.configs[at.config]!;
   const { config: __, seed: ___, ...given } = at;
-  const key = dataText([source, config, given, target.triton, compiler]);
+  const key = dataText([source, config, given, specialised ?? null, target.triton, compiler]);
   return keyOfText(key);
 }

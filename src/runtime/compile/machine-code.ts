@@ -3,7 +3,7 @@ import { statSync } from "node:fs";
 import { COMPILE_DEADLINE_MS } from "./ahead.js";
 import { wordList } from "../../diagnostics/word-list.js";
 import type { PythonDevice } from "../devices/devices.js";
-import type { MachineCode, RunRequest } from "../python/protocol.js";
+import type { MachineCode, RunRequest, VerifyRequest } from "../python/protocol.js";
 
 export interface Fault {
   readonly what: string;
@@ -38,15 +38,16 @@ export function uncheckedOf(machineCode: readonly MachineCode[]): string[] {
  */
 export async function faultsOfCase(
   { compilers, hello: { target } }: Pick<PythonDevice, "compilers" | "hello">,
-  at: RunRequest,
+  at: RunRequest & Partial<Pick<VerifyRequest, "specialised">>,
 ): Promise<string[]> {
   if (!compilers || target?.[0] !== "cuda") return [];
-  let faults: readonly Fault[] = [];
-  await compilers.each([at], async (worker) => {
-    const reply = await worker.request({ ...at, type: "compile", target }, COMPILE_DEADLINE_MS);
-    if (reply.ok) faults = faultsOf(reply.result.machineCode);
+  const faults: Fault[] = [];
+  // A case may run both kernels.
+  await compilers.each([...new Set([null, at.specialised ?? null])], async (worker, specialised) => {
+    const reply = await worker.request({ ...at, type: "compile", target, specialised }, COMPILE_DEADLINE_MS);
+    if (reply.ok) faults.push(...faultsOf(reply.result.machineCode));
   });
-  return faults.map(({ what, remedy }) => `${what}${remedy}`);
+  return [...new Set(faults.map(({ what, remedy }) => `${what}${remedy}`))];
 }
 
 /** The ptxas that the environment names instead of Triton's own, with its modification time. */

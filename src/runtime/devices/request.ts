@@ -117,7 +117,13 @@ export function prewarmRequest(kernel: CompiledKernel, module: string, at: Case)
 }
 
 /** The request to compile one case for a GPU. What a raw pointer reaches does not matter there; its dtype does. */
-export function compileRequest(kernel: CompiledKernel, module: string, at: Case, target: Target): CompileRequest {
+export function compileRequest(
+  kernel: CompiledKernel,
+  module: string,
+  at: Case,
+  target: Target,
+  specialised: number | null = null,
+): CompileRequest {
   const run = runRequest(kernel, module, at);
   const given = kernel.signature.pointers.filter(
     ({ name, numel }) => numel === undefined && !at.absent?.includes(name),
@@ -126,7 +132,7 @@ export function compileRequest(kernel: CompiledKernel, module: string, at: Case,
     pointerWire(pointer, { dtype: dtypeOf(pointer, at), shape: [1] }, { kind: "integers", low: 0, high: 1 }),
   );
   const gpu = kernel.signature.gpu && { gpu: gpuOf({ ...at.gpu, ...propertiesOf(target) }) };
-  return { ...run, type: "compile", inputs: [...run.inputs, ...pointed], target: target.triton, ...gpu };
+  return { ...run, type: "compile", inputs: [...run.inputs, ...pointed], target: target.triton, specialised, ...gpu };
 }
 
 function pointerWire(

@@ -2,7 +2,7 @@
  * The messages between the runner and its Python worker, one JSON object a line. `python/tilescript_worker/protocol.py`
  * is the other side. A change of either raises `PROTOCOL_VERSION` in both.
  */
-import type { Layout, SpecialValue, Tolerance } from "../../contract/compiled.js";
+import type { Config, Layout, SpecialValue, Tolerance } from "../../contract/compiled.js";
 import type { FunctionTree, GivenSignature, NotedBlocks, NotedLaunch, Tuning } from "../../import/tree.js";
 import type { Resources, Target } from "../system/gpu-targets.js";
 
@@ -118,6 +118,8 @@ export interface CompileRequest extends RunRequest {
   readonly type: "compile";
   /** Arguments of Triton's `GPUTarget`. */
   readonly target: Target["triton"];
+  /** The config of the warp-specialised kernel to compile, in place of the plain one; null for that. */
+  readonly specialised: number | null;
 }
 
 /** Compiles every kernel that a case launches, into Triton's cache. */
@@ -222,6 +224,8 @@ export interface MatchResult {
 export interface CompileResult extends Resources {
   /** The resources of the compiled kernels, and whether the cache had them. */
   readonly seconds: number;
+  /** The config of the warp-specialised kernel, if that was compiled, which not all tensors and sizes suit. */
+  readonly specialised: Config | null;
   /** Of each kernel that the case launches, on NVIDIA's targets. */
   readonly machineCode: readonly MachineCode[];
 }

@@ -1,6 +1,6 @@
 /** The report of `compile`: diagnostics at the author's lines, a table, and JSON. */
 import type pc from "picocolors";
-import type { Config } from "../../contract/compiled.js";
+import type { CompiledKernel, Config } from "../../contract/compiled.js";
 import { isFor, targetsText } from "../../contract/kernel-targets.js";
 import { wordList } from "../../diagnostics/word-list.js";
 import { caseText, configText, valuesOf } from "../cases/case-text.js";
@@ -39,7 +39,7 @@ function problemsAtLines({ kernel, compilations }: KernelCompilations): Diagnost
   const served = new Set(compilations.filter((each) => !misfitOf(each)).map(callOf));
   const groups = new Map<string, { readonly say: Say; readonly where: Compilation[] }>();
   for (const compilation of compilations) {
-    for (const found of problemsOf(compilation, kernel.configs[compilation.at.config]?.at)) {
+    for (const found of problemsOf(compilation, configOf(kernel, compilation).at)) {
       const isPassedOver = found.rule === compileResources && served.has(callOf(compilation));
       const say = isPassedOver ? { ...found, severity: "warning" as const, remedy: PASSED_OVER } : found;
       const key = JSON.stringify([say.severity, say.rule.code, say.what, say.at]);
@@ -67,10 +67,20 @@ function callOf(compilation: Compilation): string {
   return `${compilation.target.name} ${variantText(compilation)}`;
 }
 
+/** The config that was compiled, at the author's line. */
+function configOf({ configs, specialised: own }: CompiledKernel, { at, specialised, resources }: Compilation): Config {
+  if (specialised === undefined) return configs[at.config]!;
+  return { ...own![specialised]!, ...resources?.specialised };
+}
+
+/** `3`, or `specialised 3` of the warp-specialised kernel. */
+const nameOf = ({ at, specialised }: Compilation): string =>
+  specialised === undefined ? String(at.config) : `specialised ${specialised}`;
+
 /** `cuda:90 and cuda:100, configs 0 and 3, T=float16` */
 function placesOf(where: readonly Compilation[]): string {
   const unique = (texts: readonly string[]) => [...new Set(texts)].filter(Boolean);
-  const configs = unique(where.map(({ at }) => String(at.config)));
+  const configs = unique(where.map(nameOf));
   return [
     wordList(unique(where.map(({ target }) => target.name))),
     `${configs.length > 1 ? "configs" : "config"} ${wordList(configs)}`,
@@ -104,8 +114,9 @@ export function compileText(
   const cached = compilations.filter((compilation) => compilation.cached).length;
   const head = ["target", "config", "given", "registers", "spilled", "shared", "occupancy", "limited by"];
   const rows = compilations.map((compilation) => {
-    const { target, at, failure, resources, occupancy } = compilation;
-    const place = [target.name, `${at.config} ${configText(kernel.configs[at.config]!)}`, variantText(compilation)];
+    const { target, failure, resources, occupancy } = compilation;
+    const config = `${nameOf(compilation)} ${configText(configOf(kernel, compilation))}`;
+    const place = [target.name, config, variantText(compilation)];
     if (failure || !resources || !occupancy) return [...place, colors.red("does not compile")];
     const { registers, spilled, shared } = resources;
     const fits = shared <= target.limits.sharedOfProgram;
@@ -144,7 +155,7 @@ export function compileJson(
     kernels: found.map((each, i) => ({
       kernel: each.kernel.signature.name,
       compiled: each.compilations.map((compilation) =>
-        compilationJson(compilation, each.kernel.configs[compilation.at.config]!),
+        compilationJson(compilation, configOf(each.kernel, compilation)),
       ),
       not_run: each.notRun.map(({ name }) => name),
       not_checked: notChecked(each),
@@ -153,11 +164,15 @@ export function compileJson(
   };
 }
 
-function compilationJson({ target, at, failure, resources, occupancy, cached }: Compilation, config: Config) {
+function compilationJson(
+  { target, at, specialised, failure, resources, occupancy, cached }: Compilation,
+  config: Config,
+) {
   const unwritten = resources?.machineCode.flatMap((code) => code.unwritten ?? []) ?? [];
   return {
     target: target.name,
-    config: at.config,
+    config: specialised ?? at.config,
+    ...(specialised !== undefined && { specialised: true as const }),
     values: valuesOf(config),
     sizes: at.sizes,
     dtypes: at.dtypes,

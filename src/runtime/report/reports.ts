@@ -164,6 +164,8 @@ export interface CompileReport {
 export interface CompilationReport {
   readonly target: string;
   readonly config: number;
+  /** It is a config of the warp-specialised kernel. */
+  readonly specialised?: true;
   /** Constexprs and launch options of the config, by the author's names. */
   readonly values: Readonly<Record<string, number | boolean | string>>;
   readonly sizes: Readonly<Record<string, number>>;

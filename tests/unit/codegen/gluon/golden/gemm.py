@@ -922,13 +922,17 @@ def _is_specialised(*tensors):
         return False
     if torch.cuda.get_device_capability() != (9, 0):
         return False
-    return all(
-        x.stride(-1) == 1
-        and all(step * x.element_size() % 16 == 0 for step in x.stride()[:-1])
-        and all(0 < step * x.element_size() < 2**40 for step in x.stride()[:-1])
-        and x.data_ptr() % 16 == 0
-        and x.numel() > 0
-        for x in tensors
+    return all(map(_is_movable, tensors))
+
+
+def _is_movable(tensor):
+    """Whether the copy engine can move blocks of the tensor."""
+    steps = [step * tensor.element_size() for step in tensor.stride()[:-1]]
+    return (
+        tensor.stride(-1) == 1
+        and all(step % 16 == 0 and 0 < step < 2**40 for step in steps)
+        and tensor.data_ptr() % 16 == 0
+        and tensor.numel() > 0
     )
 
 

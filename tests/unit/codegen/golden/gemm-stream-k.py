@@ -119,7 +119,8 @@ def streamed_products_kernel(
             slot = tl.where(begin == 0, 1, 0)
             tl.store(
                 pieces_ptr
-                + (program * stride_pieces_programs + slot * stride_pieces_1)
+                + program * stride_pieces_programs
+                + slot * stride_pieces_1
                 + (rows[:, None] * stride_pieces_2 + cols[None, :] * stride_pieces_3),
                 acc,
             )

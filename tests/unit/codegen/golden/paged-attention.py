@@ -88,12 +88,14 @@ def paged_attention_kernel(
     for page in range(tl.cdiv(seq_len, PAGE_SIZE)):
         block = tl.load(
             block_tables_ptr
-            + (seq * stride_block_tables_b + page * stride_block_tables_max_pages)
+            + seq * stride_block_tables_b
+            + page * stride_block_tables_max_pages
         )
         slots = tl.arange(0, PAGE_SIZE)
         keys = tl.load(
             k_cache_ptr
-            + (block * stride_k_cache_pages + head * stride_k_cache_h)
+            + head * stride_k_cache_h
+            + block * stride_k_cache_pages
             + slots[:, None] * stride_k_cache_page_size
             + rd[None, :] * stride_k_cache_head_dim
         )
@@ -107,7 +109,8 @@ def paged_attention_kernel(
         total = total * alpha + tl.sum(weights, axis=1)
         values = tl.load(
             v_cache_ptr
-            + (block * stride_v_cache_pages + head * stride_v_cache_h)
+            + head * stride_v_cache_h
+            + block * stride_v_cache_pages
             + slots[:, None] * stride_v_cache_page_size
             + rd[None, :] * stride_v_cache_head_dim
         )

@@ -331,15 +331,21 @@ class Lowering {
     }
   }
 
-  /** `x_ptr + (row * stride_xm + head * stride_xh)`: what all lanes share lies on the pointer, as one offset. */
+  /**
+   * `x_ptr + (row * stride_xm + head * stride_xh)`: what all lanes share lies on the pointer, as one offset. In a loop that
+   * changes the row it is `x_ptr + head * stride_xh + row * stride_xm`.
+   */
   #start(view: View, parts: readonly { readonly axis: number; readonly index: Argument }[]): Handle {
     const pointer = new Handle(view.tensor.pointer);
     const indices = parts.map(({ index }) => index);
     if (indices.every((index) => isLiteral(index) && index.value === 0)) return pointer;
     const strides = parts.map(({ axis }) => view.tensor.strides[axis]!);
     const key = `${view.tensor.name}[${indices.map(id).join()}]/${strides.map(id).join()}`;
-    const terms = () => parts.flatMap(({ axis, index }) => term(index, view, axis, true));
-    const make = () => ADD(pointer, ...together(terms())) as Handle;
+    const terms = (of: typeof parts) => together(of.flatMap(({ axis, index }) => term(index, view, axis, true)));
+    // What changes in a loop comes after what stays, so that the loop does not add that up each time.
+    const staying = this.#carried.mixes(indices) ? parts.filter(({ index }) => this.#carried.stays(index)) : [];
+    const moving = parts.filter((part) => !staying.includes(part));
+    const make = () => ADD(pointer, ...terms(staying), ...terms(moving)) as Handle;
     return this.#values.beforeLoops(key, indices, make, view.tensor.given !== undefined);
   }
 

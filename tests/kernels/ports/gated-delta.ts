@@ -56,16 +56,21 @@ export const gatedDeltaH = kernel(
     last = torch.zeros(n, HV, K, V, dtype=torch.float64, device=k.device)
     for i in range(n):
         bos, eos = int(cu_seqlens[i]), int(cu_seqlens[i + 1])
-        s = h0[i].double() if h0 is not None else torch.zeros(HV, K, V, dtype=torch.float64, device=k.device)
+        s = torch.zeros(HV, K, V, dtype=torch.float64, device=k.device)
+        if h0 is not None:
+            s = h0[i].double()
         for t, lo in enumerate(range(bos, eos, 64)):
             hi = min(lo + 64, eos)
             hs[int(chunk_offsets[i]) + t] = s
-            fresh = v[lo:hi].double() - torch.einsum("thk,hkv->thv", w[lo:hi].double(), s)
+            seen = torch.einsum("thk,hkv->thv", w[lo:hi].double(), s)
+            fresh = v[lo:hi].double() - seen
             new[lo:hi] = fresh
             if g is not None:
-                fresh = fresh * torch.exp2(g[hi - 1].double() - g[lo:hi].double())[:, :, None]
+                decay = torch.exp2(g[hi - 1].double() - g[lo:hi].double())
+                fresh = fresh * decay[:, :, None]
                 s = s * torch.exp2(g[hi - 1].double())[:, None, None]
-            s = s + torch.einsum("thk,thv->hkv", k[lo:hi].double().repeat_interleave(HV // H, 1), fresh)
+            keys = k[lo:hi].double().repeat_interleave(HV // H, 1)
+            s = s + torch.einsum("thk,thv->hkv", keys, fresh)
         last[i] = s
     return hs, new, last
 `,
@@ -101,7 +106,8 @@ export const gatedDeltaH = kernel(
     for (const t of tl.range(0, tl.cdiv(eos.sub(bos), BT))) {
       const at = t.mul(BT).add(tl.arange(0, BT));
       const inside = at.lt(eos.sub(bos));
-      const rows = bos.add(at);
+      // A row inside its sequence is below TOTAL.
+      const rows = tl.inBounds(bos.add(at));
       const chunk = tl.inBounds(boh.add(t));
       each(({ keys, state }) => tl.store(h.at(chunk, head, keys, cols), state.value.to(T)));
       const seen = tl.mut(tl.zeros([BT, BV], tl.float32));

@@ -11,6 +11,7 @@ import { groupedGemm } from "../../../examples/grouped-gemm.js";
 import { layerNorm } from "../../../examples/layer-norm.js";
 import { softmax } from "../../../examples/softmax.js";
 import { vectorAdd } from "../../../examples/vector-add.js";
+import { gatedDeltaH } from "../../kernels/ports/gated-delta.js";
 import { groupQuant } from "../../kernels/ports/group-quant.js";
 import type { Arguments, Shape } from "../compile/arguments.js";
 
@@ -74,6 +75,14 @@ const ofGroups = {
   twin: "group_quant",
 } as const;
 
+const ofGatedDelta = {
+  kernel: "gated_delta_h",
+  example: gatedDeltaH,
+  file: "gated-delta",
+  isPort: true,
+  twin: "gated_delta",
+} as const;
+
 const BOUNDS_OF_SUMS = "the store compares rows and columns with 0 and rows with TOTAL, which the group's end implies";
 
 /** Not found yet. */
@@ -82,6 +91,8 @@ const ONLY_ONE = "unknown; the other Triton compiles the same source to no more 
 export const pairs: readonly Pair[] = [
   { ...ofGroups, constants: { GROUP: 128, BLOCK: 128 } },
   { ...ofGroups, constants: { GROUP: 96, BLOCK: 128 } },
+  { ...ofGatedDelta, constants: { K: 128, V: 128 } },
+  { ...ofGatedDelta, constants: { K: 256, V: 128 } },
   { kernel: "vector_add", example: vectorAdd, file: "vector-add", twin: "vector_add" },
   { kernel: "softmax", example: softmax, file: "softmax", twin: "softmax", config: 2, constants: { BLOCK_N: 4096 } },
   { kernel: "dropout", example: dropout, file: "dropout", twin: "dropout" },

@@ -205,4 +205,22 @@ describe("addresses", () => {
       )"
     `);
   });
+
+  test("should add what a loop changes to the pointer after what stays, so that the loop does not add that up", () => {
+    expect(bodyOf(addresses.pages)).toMatchInlineSnapshot(`
+      "row = tl.program_id(0)
+      head = tl.program_id(1)
+      rd = tl.arange(0, D)
+      last = tl.zeros([D], dtype=tl.float16)
+      for p in range(P):
+          page = tl.load(table_ptr + row * stride_table_b + p * stride_table_p)
+          last = tl.load(
+              cache_ptr
+              + head * stride_cache_h
+              + page * stride_cache_n
+              + rd * stride_cache_d
+          )
+      tl.store(y_ptr + (row * stride_yb + head * stride_yh) + rd * stride_yd, last)"
+    `);
+  });
 });

@@ -29,12 +29,14 @@ function holds(here: Knowledge, p: Polynomial, end: End): boolean {
   if (isCertain(p)) return true;
   const either = eitherOf(here, p);
   // Cases cost far more, and most goals need none.
-  return (either.length > 1 && either.every(isCertain)) || ways(p).some((way) => isAtLeastZero(here, way, "cases"));
+  if ((either.length > 1 && either.every(isCertain)) || ways(p).some((way) => isAtLeastZero(here, way, "cases")))
+    return true;
+  // Numbers that a launch gives may bound it which the symbol is not known to be above.
+  return isAtLeastZero(here, room(p, end, constant(2 ** 31)), "products");
 }
 
 /** How far it is from an end of int32. */
-function room(p: Polynomial, end: End): Polynomial {
-  const limit = atom(LIMIT);
+function room(p: Polynomial, end: End, limit: Polynomial = atom(LIMIT)): Polynomial {
   return end === "most" ? subtract(subtract(limit, ONE), p) : add(limit, p);
 }
 

@@ -57,6 +57,16 @@ test("a number of the caller's is unknown, until its range is declared", async (
   expect(await open(strided, small)).toEqual([]);
 });
 
+test("a product of two numbers, each of which a launch bounds, stays inside where their bounds' product does", async () => {
+  const strided = ({ N, BLOCK, step }: any) => tl.minimum(index(BLOCK).mul(step), N.sub(1));
+  const withBounds = (most: number) => ({
+    params: { ...spec.params, step: scalar(tl.int32) },
+    requires: ({ N, step }: any) => [N.ge(1), N.le(4096), step.ge(0), step.le(most)],
+  });
+  expect(await open(strided, withBounds(4096))).toEqual([]);
+  expect(await open(strided, withBounds(2 ** 19))).not.toEqual([]);
+});
+
 test("offsets by hand may wrap behind the end: the mask leaves those lanes out", async () => {
   const body = ({ x, y, N, BLOCK }: any): void => {
     const mask = index(BLOCK).lt(N);

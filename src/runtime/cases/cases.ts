@@ -5,7 +5,7 @@
 import { dataText } from "../../contract/data-text.js";
 import { type Case, type CompiledKernel, formatSizes, type TensorSignature } from "../../contract/compiled.js";
 import { acceptedCase, nearest, reduced } from "./accepted.js";
-import { caseText } from "./case-text.js";
+import { caseText, describeCase } from "./case-text.js";
 import { configsOf, type Selection } from "./selection.js";
 import { caseOf, declaredShapes, givenShape, type Shape, shrink, usualShapes, withOutputs } from "./shapes.js";
 import { type Variant, variantsFor } from "./variants.js";
@@ -66,7 +66,12 @@ export function declaredCases(kernel: CompiledKernel, limits: Limits, selection:
       if (fit.length === 0)
         left.add(`declared shape ${formatSizes(shape.sizes)}: the kernel refuses it (${kernel.refusal(tried[0]!)})`);
       for (const one of limits.exhaustive ? fit : fit.slice(turn % fit.length).slice(0, 1))
-        for (const at of withAndWithout(kernel.signature.tensors, one, limits.exhaustive, turn))
+        for (const at of withAndWithout(kernel.signature.tensors, one, limits.exhaustive, turn)) {
+          const refusal = kernel.refusal(at);
+          if (refusal !== undefined) {
+            left.add(`declared shape ${describeCase(at, 1)}: the kernel refuses it (${refusal})`);
+            continue;
+          }
           // Variants that differ only in what the shape decides are equal.
           found.set(dataText(limits.exhaustive ? at : { ...at, config: 0 }), {
             at,
@@ -75,6 +80,7 @@ export function declaredCases(kernel: CompiledKernel, limits: Limits, selection:
             declared: shape.declared,
             cost: costOf(kernel, at, limits),
           });
+        }
       turn++;
     }
     return [...found.values()].map((each, round) => ({ ...each, round }));

@@ -119,6 +119,20 @@ describe("the plan", () => {
     expect(left).toContain("M=1 K=1 N=1: the kernel refuses it (no size is right)");
   });
 
+  it("should leave out a declared shape without its optional tensors where the kernel refuses that, and say why", () => {
+    const base = matmul();
+    const tensors = base.signature.tensors.map((each) => (each.name === "b" ? { ...each, optional: true } : each));
+    const refusal: CompiledKernel["refusal"] = ({ absent = [] }) =>
+      absent.length > 0 ? "b has to be given" : undefined;
+    const kernel = matmul({ refusal, signature: { ...base.signature, tensors } });
+    const { cases, left } = planCases(kernel, small, selection);
+    expect(cases.length).toBeGreaterThan(0);
+    expect(cases.filter(({ at }) => at.absent !== undefined)).toEqual([]);
+    expect(left.filter((each) => each.includes("declared shape M=64"))).toEqual([
+      expect.stringMatching(/ without b: the kernel refuses it \(b has to be given\)$/),
+    ]);
+  });
+
   it("should span several of the largest blocks when there is one size", () => {
     const kernel = vectorAdd({ configs: [{ values: { BLOCK: 4096 } }] });
     const size = planCases(kernel, small, selection).cases.find(({ label }) => label === "beyond blocks")!.at.sizes[

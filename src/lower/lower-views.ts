@@ -339,13 +339,14 @@ class Lowering {
     const pointer = new Handle(view.tensor.pointer);
     const indices = parts.map(({ index }) => index);
     if (indices.every((index) => isLiteral(index) && index.value === 0)) return pointer;
-    const strides = parts.map(({ axis }) => view.tensor.strides[axis]!);
-    const key = `${view.tensor.name}[${indices.map(id).join()}]/${strides.map(id).join()}`;
-    const terms = (of: typeof parts) => together(of.flatMap(({ axis, index }) => term(index, view, axis, true)));
     // What changes in a loop comes after what stays, so that the loop does not add that up each time.
     const staying = this.#carried.mixes(indices) ? parts.filter(({ index }) => this.#carried.stays(index)) : [];
-    const moving = parts.filter((part) => !staying.includes(part));
-    const make = () => ADD(pointer, ...terms(staying), ...terms(moving)) as Handle;
+    const from = staying.length > 0 ? this.#start(view, staying) : pointer;
+    const terms = () =>
+      parts.flatMap((part) => (staying.includes(part) ? [] : term(part.index, view, part.axis, true)));
+    const strides = parts.map(({ axis }) => view.tensor.strides[axis]!);
+    const key = `${view.tensor.name}[${indices.map(id).join()}]/${strides.map(id).join()}`;
+    const make = () => ADD(from, ...together(terms())) as Handle;
     return this.#values.beforeLoops(key, indices, make, view.tensor.given !== undefined);
   }
 

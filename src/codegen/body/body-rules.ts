@@ -67,8 +67,10 @@ export function hintOf(statement: OpStatement, tensor?: string): string {
     const dim = type.shape.length > 1 && isValue(limit) ? limit.parameter : undefined;
     return dim === undefined ? "mask" : `mask_${dim.toLowerCase()}`;
   }
+  // What memory gives is no offset yet.
+  if (effect !== "pure") return "value";
   if (type.dtype === "int32" || type.dtype === "int64") return type.shape.length > 0 ? "offsets" : "index";
-  return spelling.form === "call" && effect === "pure" ? name : "value";
+  return spelling.form === "call" ? name : "value";
 }
 
 /** `num_stages=3` for `numStages: 3`. */

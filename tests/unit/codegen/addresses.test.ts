@@ -212,15 +212,23 @@ describe("addresses", () => {
       head = tl.program_id(1)
       rd = tl.arange(0, D)
       last = tl.zeros([D], dtype=tl.float16)
+      table_base = table_ptr + row * stride_table_b
+      cache_base = cache_ptr + head * stride_cache_h
       for p in range(P):
-          page = tl.load(table_ptr + row * stride_table_b + p * stride_table_p)
-          last = tl.load(
-              cache_ptr
-              + head * stride_cache_h
-              + page * stride_cache_n
-              + rd * stride_cache_d
-          )
+          page = tl.load(table_base + p * stride_table_p)
+          last = tl.load(cache_base + page * stride_cache_n + rd * stride_cache_d)
       tl.store(y_ptr + (row * stride_yb + head * stride_yh) + rd * stride_yd, last)"
+    `);
+  });
+
+  test("should call what memory gives a value, also where it is an integer without a name", () => {
+    expect(bodyOf(addresses.twice)).toMatchInlineSnapshot(`
+      "offsets = tl.arange(0, B * 2)
+      offsets_1 = tl.arange(0, B)
+      value = tl.load(x_ptr + offsets_1 * stride_xn, mask=offsets_1 < N, other=0)
+      tl.store(
+          y_ptr + offsets * stride_y_n2, tl.interleave(value, value), mask=offsets < N2
+      )"
     `);
   });
 });

@@ -85,16 +85,14 @@ def paged_attention_kernel(
     best = tl.full([BLOCK_G], float("-inf"), dtype=tl.float32)
     total = tl.zeros([BLOCK_G], dtype=tl.float32)
     acc = tl.zeros([BLOCK_G, HEAD_DIM], dtype=tl.float32)
+    block_tables_base = block_tables_ptr + seq * stride_block_tables_b
+    k_cache_base = k_cache_ptr + head * stride_k_cache_h
+    v_cache_base = v_cache_ptr + head * stride_v_cache_h
     for page in range(tl.cdiv(seq_len, PAGE_SIZE)):
-        block = tl.load(
-            block_tables_ptr
-            + seq * stride_block_tables_b
-            + page * stride_block_tables_max_pages
-        )
+        block = tl.load(block_tables_base + page * stride_block_tables_max_pages)
         slots = tl.arange(0, PAGE_SIZE)
         keys = tl.load(
-            k_cache_ptr
-            + head * stride_k_cache_h
+            k_cache_base
             + block * stride_k_cache_pages
             + slots[:, None] * stride_k_cache_page_size
             + rd[None, :] * stride_k_cache_head_dim
@@ -108,8 +106,7 @@ def paged_attention_kernel(
         alpha = tl.exp2(best - new_best)
         total = total * alpha + tl.sum(weights, axis=1)
         values = tl.load(
-            v_cache_ptr
-            + head * stride_v_cache_h
+            v_cache_base
             + block * stride_v_cache_pages
             + slots[:, None] * stride_v_cache_page_size
             + rd[None, :] * stride_v_cache_head_dim

@@ -13,7 +13,6 @@ import {
   type NormalPair,
   type PhiloxOut,
   type Quad,
-  type RandomOut,
   type WhyCounter,
   type WhyOffsets,
   type WhySeed,
@@ -23,6 +22,8 @@ import {
 } from "../rules/random-rules.js";
 import { defineOp } from "./define.js";
 import { tileOf } from "../values/operands.js";
+import type { ShapeOf } from "../rules/math-rules.js";
+import type { Tile } from "../types/tile.js";
 import type { RuntimeArguments } from "../ir/op.js";
 
 type Args = RuntimeArguments<typeof operands>;
@@ -83,12 +84,12 @@ type One<Name extends string, E extends Kind> = <const S, X>(
   seed: Checked<S, WhySeed<Name, S>>,
   offset: Checked<X, WhyOffsets<Name, X>>,
   nRounds?: number,
-) => RandomOut<X, E>;
+) => Tile<E, ShapeOf<X>>;
 type Four<Name extends string, E extends Kind> = <const S, X>(
   seed: Checked<S, WhySeed<Name, S>>,
   offset: Checked<X, WhyOffsets<Name, X>>,
   nRounds?: number,
-) => Quad<RandomOut<X, E>>;
+) => Quad<Tile<E, ShapeOf<X>>>;
 
 function one<Name extends string, E extends Kind>(name: Name, dtype: E, kind: keyof typeof four) {
   return defineOp<One<Name, E>>()({
@@ -164,7 +165,7 @@ export const philox = defineOp<
 });
 
 /** Converts random words to float32 in [0, 1): `tl.uint_to_uniform_float(x)`. */
-export const uintToUniformFloat = defineOp<<X>(x: Checked<X, WhyWords<X>>) => RandomOut<X, "float32">>()({
+export const uintToUniformFloat = defineOp<<X>(x: Checked<X, WhyWords<X>>) => Tile<"float32", ShapeOf<X>>>()({
   name: "uintToUniformFloat",
   operands: { x: "tile" },
   effect: "pure",

@@ -132,7 +132,7 @@ type WhyIndex<O> = O extends number
             ? ""
             : number extends O[Sh]["length"]
               ? ""
-              : `at: this index is ${Show<O[Sh]>}; an index is a scalar or a tile of rank 1, index tiles of one shape go to gather`
+              : `at: this index is ${Show<O[Sh]>}; give each axis a scalar or a tile of rank 1, as in x.at(rows, cols), which makes the grid; tiles of one shape go to x.gather(i, j)`
         >
       : O extends StateLike
         ? "at: this is state; read it with .value"
@@ -143,7 +143,7 @@ export function whyIndex(index: Type): string {
     return "at: an index is a scalar, a tile of rank 1, a constexpr or a number; for a whole axis write tl.arange(0, BLOCK)";
   const why = whyIndexInt("at", index.dtype);
   if (why || index.shape.length <= 1) return why;
-  return `at: this index is ${showShape(index.shape)}; an index is a scalar or a tile of rank 1, index tiles of one shape go to gather`;
+  return `at: this index is ${showShape(index.shape)}; give each axis a scalar or a tile of rank 1, as in x.at(rows, cols), which makes the grid; tiles of one shape go to x.gather(i, j)`;
 }
 export type IndexArgs<I> = { readonly [K in keyof I]: Checked<I[K], WhyIndex<I[K]>> };
 

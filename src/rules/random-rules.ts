@@ -40,7 +40,6 @@ function whySeed(op: string, seed: Type): string {
 
 /** Offsets are integers. */
 export type WhyOffsets<Op extends string, X> = X extends TileLike ? WhyInt<Op, X[El]> : NotATile<Op, X>;
-export type RandomOut<X, E extends "float32" | "uint32"> = Tile<E, ShapeOf<X>>;
 export function inferRandom(op: string, seed: Type, offset: Type, dtype: "float32" | "uint32"): Type | string {
   const why = whySeed(op, seed) || (offset.kind === "tile" ? whyInt(op, offset.dtype) : notATile(op, offset));
   return why || (offset.kind === "tile" ? tileType(dtype, offset.shape) : notATile(op, offset));

@@ -28,6 +28,7 @@ import {
   join,
   member,
   PLAIN,
+  REFUSED,
   touches,
   TRACED,
   weaken,
@@ -187,17 +188,21 @@ function binary(walk: Walk, node: ts.BinaryExpression, frame: Frame): Abstract {
     const around = refusedAround(node, operator, texts, isTraced(left));
     if (around) {
       refuse(around);
-      return PLAIN;
+      return REFUSED;
     }
     if (operator === "+" && [node.left, node.right].some(isText)) {
       walk.problem(hiddenCoercion.template("a string"), node.operatorToken);
       return PLAIN;
     }
-    const said = hiddenCoercion.arithmetic(base, texts, isTraced(left), operator, choiceOf(node));
-    refuse(said, mended(node, base, isTraced(left)));
+    // What is refused on the left will be a value of the program, too.
+    const leftTraced = isTraced(left) || left === REFUSED;
+    refuse(
+      hiddenCoercion.arithmetic(base, texts, leftTraced, operator, choiceOf(node)),
+      mended(node, base, leftTraced),
+    );
   }
   if (compound) assign(walk, node.left, left, frame);
-  return PLAIN;
+  return traced && !compound ? REFUSED : PLAIN;
 }
 
 const isText = (node: ts.Expression): boolean => ts.isStringLiteralLike(unwrap(node));

@@ -53,6 +53,8 @@ export type FunctionNode =
   ts.FunctionDeclaration | ts.FunctionExpression | ts.ArrowFunction | ts.MethodDeclaration | ts.GetAccessorDeclaration;
 
 export const PLAIN: Abstract = { kind: "plain" };
+/** What JavaScript's operator would give, which is refused: the same expression is not refused twice. */
+export const REFUSED: Abstract = { kind: "plain" };
 export const TRACED: Abstract = { kind: "traced", certain: true };
 export const MAYBE: Abstract = { kind: "traced", certain: false };
 

@@ -15,6 +15,7 @@ import {
   isTraced,
   join,
   PLAIN,
+  REFUSED,
   TRACED,
   weaken,
 } from "./known-values.js";
@@ -81,7 +82,9 @@ function alone(walk: Walk, node: ts.Expression, frame: Frame): void {
 
 function declare(walk: Walk, list: ts.VariableDeclarationList, frame: Frame): void {
   for (const { name, initializer, type } of list.declarations) {
-    const value = initializer ? walk.evaluate(initializer, frame) : PLAIN;
+    const given = initializer ? walk.evaluate(initializer, frame) : PLAIN;
+    // Once its operators are methods, the name holds a value of the program.
+    const value = given === REFUSED ? TRACED : given;
     if (value.kind === "range" && ts.isArrayBindingPattern(name)) {
       walk.problem(earlyExit.collected(), name);
     }

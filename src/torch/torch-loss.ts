@@ -5,7 +5,7 @@ import { inside } from "./torch-index.js";
 import { type Args, array, number, sameShape, type TorchValue } from "./torch-call.js";
 import { logSoftmax } from "./torch-lanes.js";
 import { functional, type TorchFunction } from "./torch-record.js";
-import type { TorchNumber, TorchTensor } from "./torch-values.js";
+import type { TorchNumber, TorchScalar, TorchTensor } from "./torch-values.js";
 
 type Reduction = "none" | "mean" | "sum";
 interface LossKeywords {
@@ -95,7 +95,7 @@ export const losses = {
     (
       input: TorchTensor,
       target: TorchTensor,
-      keywords?: { reduction?: Reduction | "batchmean"; log_target?: boolean },
+      keywords?: { reduction?: Reduction | "batchmean"; log_target?: boolean | TorchScalar },
     ) => TorchTensor
   >({
     params: ["input", "target", "size_average", "reduce", "reduction", "log_target"],

@@ -58,7 +58,9 @@ export function tensorProxy(node: TorchNode, at: Location | undefined): unknown 
   return new Proxy(() => undefined, {
     get: (_, key) => {
       if (key === NODE) return node;
-      if (key === Symbol.toPrimitive) fail(referenceCoercion.tensor(), at);
+      if (key === Symbol.toPrimitive)
+        return (hint: string) =>
+          fail(hint === "string" ? referenceCoercion.index() : referenceCoercion.tensor(), captureLocation() ?? at);
       // `const [values, indices] = torch.sort(x)`: as many as the author takes.
       if (key === Symbol.iterator) return () => itemsOf(node, at);
       if (typeof key === "symbol") return undefined;
@@ -99,7 +101,7 @@ export function numberProxy(node: TorchNode, at: Location | undefined): unknown 
     get: (_, key) => {
       if (key === NODE) return node;
       if (key === NUMBER) return true;
-      if (key === Symbol.toPrimitive) fail(referenceCoercion.number(), at);
+      if (key === Symbol.toPrimitive) return () => fail(referenceCoercion.number(), captureLocation() ?? at);
       if (typeof key === "symbol") return undefined;
       if (key === "choose") return (then: unknown, otherwise: unknown) => chosen(node, then, otherwise, at);
       if (Object.hasOwn(numberComparisons, key))

@@ -47,6 +47,11 @@ export const foreignConstants = {
   int: "tl.int32",
   long: "tl.int64",
   float8e4m3fn: "tl.float8e4nv",
+  float8_e4m3fn: "tl.float8e4nv",
+  float8e5m2: "tl.float8e5",
+  float8_e5m2: "tl.float8e5",
+  fp8e4nv: "tl.float8e4nv",
+  fp8e5: "tl.float8e5",
   constexpr: "constexpr() among the params",
   math: "tl.exp(x), tl.rsqrt(x) and so on, or libdevice",
   libdevice: 'libdevice.tanh(x) and so on, after import { libdevice } from "tilescript"',
@@ -168,6 +173,8 @@ export const foreignDTypes = {
   int64: "tl.int64",
   long: "tl.int64",
   bool: "tl.int1",
+  float8_e4m3fn: "tl.float8e4nv",
+  float8_e5m2: "tl.float8e5",
 } as const;
 
 type Table = Readonly<Record<string, string>>;

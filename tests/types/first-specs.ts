@@ -119,4 +119,40 @@ export const followedLines: readonly First[] = [
     "tl.when(CAUSAL, () => tl.store(p, 0)).otherwise(() => tl.store(p, 1));",
     "when: takes 2 arguments by position, got 3; write tl.when(condition, () => { … }).otherwise(() => { … })",
   ),
+  first(
+    "const eighth = f.to(tl.float8_e4m3fn); eighth;",
+    "const eighth = f.to(tl.float8e4nv); eighth;",
+    "float8_e4m3fn: tl has none; write tl.float8e4nv",
+  ),
+];
+
+/** Lines about which the checker says several things, and the build one for each mistake. */
+export const followedLinesOfTheBuild: readonly First[] = [
+  first(
+    "const i = rm + 1; tl.load(ids.at(i));",
+    "",
+    "`+` is JavaScript's and cannot compute with a traced value; write rm.add(1)",
+  ),
+];
+
+const referring = (reference: string): string =>
+  `kernel("one", { params: { x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]) }, grid: () => [1], reference: ${reference} }, ({ x, y }: any) => tl.store(y.at(tl.arange(0, 8)), tl.load(x.at(tl.arange(0, 8)))))`;
+
+/** JavaScript's operators in references, each at its line. */
+export const operatorReferences: readonly (readonly [code: string, says: string, line?: number])[] = [
+  [
+    referring("({ x }: any) => {\n  const twice = x * 2;\n  return twice;\n}"),
+    "reference: JavaScript's operators cannot compute with a torch value; write its methods, x.mul(y) for x * y, x.matmul(y) for x @ y, x.gt(y) for x > y",
+    4,
+  ],
+  [
+    referring("({ x, N }: any) =>\n  x.mul(N / 2)"),
+    "reference: JavaScript's operators cannot compute with a recorded number; write its methods, N.mul(2) for N * 2, N.floorDiv(2) for N // 2",
+    4,
+  ],
+  [
+    referring("({ x }: any) =>\n  x[x]"),
+    "reference: `[…]` is JavaScript's and takes no torch value; write x.index_select(0, index) for x[index], or torch.gather(x, 1, index) for one of each row",
+    4,
+  ],
 ];

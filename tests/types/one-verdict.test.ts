@@ -66,3 +66,34 @@ test("a product of a dtype variable whose members add up in different dtypes is 
   });
   expect(() => compile(mixed)).toThrow("dot: the members of T add up in different dtypes; cast with .to(tl.float16)");
 });
+
+test("a reference gives two outputs as one call of torch does, and takes flags as the call's options", () => {
+  const params = {
+    x: tensor(tl.float32, ["M"]),
+    y: tensor(tl.float32, ["M"]),
+    FLAG: constexpr.bool({ default: false }),
+  };
+  const greatest = kernel(
+    "greatest",
+    {
+      params: { ...params, values: tensor.out(tl.float32, [2]), indices: tensor.out(tl.int64, [2]) },
+      grid: () => [1],
+      reference: ({ x }, torch) => torch.topk(x, 2),
+    },
+    ({ x, values, indices }) => {
+      tl.store(values.at(0), tl.load(x.at(0)));
+      tl.store(indices.at(0), 0);
+    },
+  );
+  expect(compile(greatest).python).toContain("torch.topk(x, 2)");
+  const divergence = kernel(
+    "divergence",
+    {
+      params: { ...params, loss: tensor.out(tl.float32, [1]) },
+      grid: () => [1],
+      reference: ({ x, y, FLAG }, torch) => torch.nn.functional.kl_div(x, y, { log_target: FLAG }).view(1),
+    },
+    ({ x, y, loss }) => tl.store(loss.at(0), tl.load(x.at(0)).add(tl.load(y.at(0)))),
+  );
+  expect(compile(divergence).python).toContain("log_target=FLAG");
+});

@@ -2,8 +2,12 @@
 import { defineCode } from "./define-code.js";
 
 export const referenceCoercion = defineCode("reference-coercion", {
-  tensor: () => "reference: JavaScript cannot compute with a torch value; use its methods, such as .add(…)",
-  number: () => "reference: JavaScript cannot compute with a recorded number; use .add(…), .mul(…)",
+  tensor: () =>
+    "reference: JavaScript's operators cannot compute with a torch value; write its methods, x.mul(y) for x * y, x.matmul(y) for x @ y, x.gt(y) for x > y",
+  number: () =>
+    "reference: JavaScript's operators cannot compute with a recorded number; write its methods, N.mul(2) for N * 2, N.floorDiv(2) for N // 2",
+  index: () =>
+    "reference: `[…]` is JavaScript's and takes no torch value; write x.index_select(0, index) for x[index], or torch.gather(x, 1, index) for one of each row",
   assigned: () =>
     "reference: a property of a torch value cannot be set; use the result of a function, such as torch.where(condition, a, b)",
   spread: () => "reference: a torch value cannot be spread; take its items, as in const [a, b] = torch.sort(x)",

@@ -131,7 +131,7 @@ function where(kind: "loop" | "branch"): string {
 }
 
 function call(left: string, method: string, right: string): string {
-  return `${subject(left)}.${method}(${plainText(right, "b")})`;
+  return `${subject(left)}.${method}(${plainText(right, "…")})`;
 }
 
 const plainText = (text: string, otherwise: string): string => (simple(text, 40) ? text : otherwise);

@@ -29,7 +29,7 @@ export const references = {
   },
   "reference-coercion": {
     means: "A reference is recorded, so JavaScript operators do not compute with torch values.",
-    says: "reference: JavaScript cannot compute with a torch value; use its methods, such as .add(…)",
+    says: "reference: JavaScript's operators cannot compute with a torch value; write its methods, x.mul(y) for x * y, x.matmul(y) for x @ y, x.gt(y) for x > y",
     fails: { spec: "reference: ({ x }) => x * 1," },
     passes: { spec: "reference: ({ x }) => x.mul(1)," },
   },

@@ -125,7 +125,7 @@ describe("what is refused", () => {
     {
       title: "JavaScript that computes",
       wrong: ({ x }) => ({ y: ((x as any) + 1) as any }),
-      says: "wrong: JavaScript cannot compute with a torch value; use its methods, such as .add(…)",
+      says: "wrong: JavaScript's operators cannot compute with a torch value; write its methods, x.mul(y) for x * y, x.matmul(y) for x @ y, x.gt(y) for x > y",
       right: ({ x, weight }) => ({ y: scaled.call({ x, weight }).y.add(1) }),
     },
     {

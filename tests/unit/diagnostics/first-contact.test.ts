@@ -6,7 +6,7 @@ import { type Diagnostic, TileScriptError } from "../../../src/diagnostics/diagn
 import { build } from "../../../src/pipeline/build.js";
 import { firstKernels, firstLines, firstLinesOfTheBuild } from "../../types/first-contact.js";
 import { habitKernels, habitLines, habitLinesOfTheBuild } from "../../types/first-habits.js";
-import { firstSpecs, followedLines } from "../../types/first-specs.js";
+import { firstSpecs, followedLines, followedLinesOfTheBuild, operatorReferences } from "../../types/first-specs.js";
 import { portedKernels, portedLines } from "../../types/first-ports.js";
 import { triedKernels, triedLines, triedLinesOfTheBuild } from "../../types/first-tries.js";
 import { imports, setting } from "../../types/mistakes-setting.js";
@@ -37,6 +37,7 @@ const kernels: typeof triedKernels = [
   ...habitKernels,
   ...triedKernels,
   ...firstSpecs.map(({ wrong, says }) => [wrong, says] as const),
+  ...operatorReferences,
 ];
 const inBody = [
   ...firstLines,
@@ -47,6 +48,7 @@ const inBody = [
   ...triedLines,
   ...triedLinesOfTheBuild,
   ...followedLines,
+  ...followedLinesOfTheBuild,
 ].map((each, index) => [each.title, each, index] as const);
 
 test.each(inBody)("%s", async (_, { wrong, says }, index) => {

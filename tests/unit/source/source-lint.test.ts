@@ -37,6 +37,19 @@ function message(body: string): string {
   return found[0]!.replace(/^\d+:\d+ error /, "");
 }
 
+test("what a refused operator was to give is a value of the program where its name is used again", () => {
+  const remedies = inKernel("const i = a + b; const j = i % n; const m = i < n; tl.store(a, (b - i) * j);").map(
+    (found) => /write (.*)$/.exec(found)?.[1],
+  );
+  expect(remedies).toEqual(["a.add(b)", "i.mod(n)", "i.lt(n)", "b.sub(i)", "b.sub(i).mul(j)"]);
+});
+
+test("an operand that a sentence has no room for is an ellipsis, and no name", () => {
+  expect(message("const s = tl.mut(0); s.value += tl.sum(tl.load(a, { mask: n.gt(0), other: 0 }));")).toContain(
+    "write s.value = s.value.add(…)",
+  );
+});
+
 test("branches inside one another are walked once each", () => {
   const nested = Array.from({ length: 40 }).reduce<string>(
     (inner) => `tl.when(n.gt(0), () => { ${inner} }).otherwise(() => { tl.store(b, 1); });`,

@@ -51,7 +51,7 @@ function withElem(type: Type, elem: (elem: Elem) => DTypeName): Type {
 
 /**
  * An op's computation in the author's dtypes, of values held in float64. `rounded` is called when its result cannot be
- * exact: when it gives floats, or takes floats that its dtype does not hold.
+ * exact: when it takes floats that its dtype does not hold, or gives floats that are not what the bits of others say.
  */
 export function inOwnDTypes(
   statement: OpStatement,
@@ -73,9 +73,10 @@ export function inOwnDTypes(
     if (!holdsAll(narrow, value)) rounded();
     return narrow;
   };
+  const isBitcast = typedArguments(statement)["bitcast"]?.literal === true;
   const widened = (value: Runtime): Runtime => {
     if (!isTile(value) || !isFloat(value.dtype)) return value;
-    rounded();
+    if (!isBitcast) rounded();
     return cast(value, "float64");
   };
   return (args) => {

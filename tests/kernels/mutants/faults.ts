@@ -129,8 +129,8 @@ export const faulty: readonly Faulty[] = [
     kernel: "int4Gemm",
     at: { sizes: { M: 9, GROUPS: 1, N_WORDS: 3 } },
     stored: [stored("c", "acc.value", "rm.col.eq(0)", ".to(tl.float16)")],
-    scale: [".mul(scale.row)", ""],
-    swap: ["words.shr(shifts.col).and(15).sub(zero.row)", "zero.row.sub(words.shr(shifts.col).and(15))"],
+    scale: ["low.sub(zero.row).mul(scale.row)", "low.sub(zero.row)"],
+    swap: ["tl.join(even, odd)", "tl.join(odd, even)"],
   },
   {
     example: "flash-attention",
@@ -340,7 +340,6 @@ export const faulty: readonly Faulty[] = [
     ],
     scale: { none: "a choice has no factor" },
     swap: { none: "it has one operand" },
-    bits: "it sorts floats by their bits",
   },
   {
     example: "stochastic-rounding",

@@ -40,8 +40,26 @@ def _prune_configs(configs, named_args, **kwargs):
     return kept
 
 
+@triton.jit
+def two_weights(words, zero, scale):
+    """Two weights of each word: of the lowest 4 bits, and of those that lie 16 bits
+    above.
+    """
+    bits = (words & 0xF000F) | 0x64006400
+    low = bits.to(tl.int16).to(tl.float16, bitcast=True)
+    high = (bits >> 16).to(tl.int16).to(tl.float16, bitcast=True)
+    return tl.join(
+        (low - zero[None, :]) * scale[None, :], (high - zero[None, :]) * scale[None, :]
+    )
+
+
 @triton.autotune(
     configs=[
+        triton.Config(
+            {"BLOCK_M": 16, "BLOCK_N": 32, "BLOCK_K": 128, "GROUP_M": 8},
+            num_warps=4,
+            num_stages=4,
+        ),
         triton.Config(
             {"BLOCK_M": 16, "BLOCK_N": 64, "BLOCK_K": 128, "GROUP_M": 8},
             num_warps=4,
@@ -53,17 +71,23 @@ def _prune_configs(configs, named_args, **kwargs):
             num_stages=4,
         ),
         triton.Config(
-            {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64, "GROUP_M": 8},
+            {"BLOCK_M": 64, "BLOCK_N": 128, "BLOCK_K": 64, "GROUP_M": 8},
             num_warps=4,
             num_stages=4,
         ),
         triton.Config(
-            {"BLOCK_M": 64, "BLOCK_N": 128, "BLOCK_K": 32, "GROUP_M": 8},
-            num_warps=4,
-            num_stages=4,
+            {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "GROUP_M": 8},
+            num_warps=8,
+            num_stages=3,
+            maxnreg=128,
         ),
         triton.Config(
-            {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 32, "GROUP_M": 8},
+            {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "GROUP_M": 8},
+            num_warps=8,
+            num_stages=3,
+        ),
+        triton.Config(
+            {"BLOCK_M": 256, "BLOCK_N": 128, "BLOCK_K": 64, "GROUP_M": 8},
             num_warps=8,
             num_stages=3,
         ),
@@ -113,7 +137,7 @@ def int4_gemm_kernel(
     am = rm % M
     wn = rn % N
     lanes = tl.arange(0, BLOCK_K)
-    shifts = (lanes % 8) * 4
+    word_lanes = tl.arange(0, BLOCK_K // 8)
     zero_shifts = (wn % 8) * 4
     acc = tl.zeros([BLOCK_M, BLOCK_N], dtype=tl.float32)
     a_ptrs = a_ptr + (am[:, None] * stride_am + lanes[None, :] * stride_ak)
@@ -121,7 +145,7 @@ def int4_gemm_kernel(
         x = tl.load(a_ptrs)
         words = tl.load(
             packed_ptr
-            + (k // 8 + lanes // 8)[:, None] * stride_packed_k_words
+            + (k // 8 + word_lanes)[:, None] * stride_packed_k_words
             + wn[None, :] * stride_packed_n
         )
         group = k // GROUP_SIZE
@@ -131,9 +155,18 @@ def int4_gemm_kernel(
         zero_words = tl.load(
             zeros_ptr + group * stride_zeros_groups + (wn // 8) * stride_zeros_n_words
         )
-        zero = (zero_words >> zero_shifts) & 15
-        weights = ((words >> shifts[:, None]) & 15) - zero[None, :]
-        acc = tl.dot(x, weights.to(tl.float16) * scale[None, :], acc)
+        zero_bits = ((zero_words >> zero_shifts) & 15) | 0x6400
+        zero = zero_bits.to(tl.int16).to(tl.float16, bitcast=True)
+        # Rows 0 and 4 of each word's eight, then 2 and 6, 1 and 5, 3 and 7.
+        even = tl.join(
+            two_weights(words, zero, scale), two_weights(words >> 8, zero, scale)
+        )
+        odd = tl.join(
+            two_weights(words >> 4, zero, scale), two_weights(words >> 12, zero, scale)
+        )
+        rows = tl.join(even, odd)
+        weights = tl.reshape(tl.permute(rows, [0, 2, 3, 4, 1]), [BLOCK_K, BLOCK_N])
+        acc = tl.dot(x, weights, acc)
         a_ptrs += BLOCK_K * stride_ak
     tl.store(
         c_ptr + (rm[:, None] * stride_cm + rn[None, :] * stride_cn),

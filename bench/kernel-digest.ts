@@ -9,6 +9,8 @@ export function kernelDigest(python: string): string {
     .split("\n\n\n")
     .filter((part) => /^@triton\b/m.test(part))
     .map((part) => part.replaceAll(/^ *#.*\n| *#.*$|^ *"""[^]*?"""\n/gm, ""))
-    .join("\n");
+    .join("\n")
+    // However it is passed, a limit of registers is what it is.
+    .replaceAll(/\*\*_maxnreg\((\d+)\)/g, "maxnreg=$1");
   return createHash("sha256").update(code).digest("hex").slice(0, 16);
 }

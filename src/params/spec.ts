@@ -31,7 +31,7 @@ export interface LaunchOptions {
   readonly numStages?: 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8;
   /** How many thread blocks form a cluster and share one program (sm_90 and later), by default 1. */
   readonly numCtas?: 1 | 2 | 4 | 8 | 16;
-  /** The most registers that a thread may use. */
+  /** The most registers that a thread may use, on NVIDIA's GPUs; AMD's compiler takes no such limit. */
   readonly maxnreg?: number;
 }
 /** Driver options of every launch, for all configs. */

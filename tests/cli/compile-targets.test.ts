@@ -203,6 +203,11 @@ describe("compiling for targets", { timeout: 300_000 }, () => {
     expect(lines[misfit!.at!.line - 1]).toContain("maxnreg: 32");
   });
 
+  it("should leave out a limit of registers where the compiler takes none", async () => {
+    const found = compileDiagnostics(await compile(await build(failing.fewRegisters), "hip:gfx942"));
+    expect(found).toEqual([]);
+  });
+
   it("should say at the config's line what ptxas did wrong, and what was not looked at", async () => {
     const found = await compile(large, "cuda:90", { config: 2 });
     const [compilation] = found.compilations;

@@ -20,6 +20,12 @@ test("a kernel's code and configs count, its comments and its launch do not", ()
   expect(changed("_MAX_TILE = 2**20", "_MAX_TILE = 2**19")).toBe(false);
 });
 
+test("a limit of registers counts, however it is passed", () => {
+  const limited = (limit: string) => kernelDigest(`@triton.autotune(configs=[triton.Config({}, ${limit})])`);
+  expect(limited("**_maxnreg(128)")).toBe(limited("maxnreg=128"));
+  expect(limited("**_maxnreg(128)")).not.toBe(limited("**_maxnreg(168)"));
+});
+
 test("a part is changed if one of its kernels is", () => {
   const gallery = (kernels: Record<string, string>) => ({ parts: { rms_norm: { kernels } } });
   expect([...changedParts(gallery({ rms_norm: digest }))]).toEqual([]);

@@ -50,7 +50,7 @@ import { INTERPRETED, ROW_LIMIT, torchDType } from "../wrapper/wrapper-checks.js
 import { REACH_LIMIT } from "../wrapper/wrapper-reach.js";
 import { TRITON_DTYPES } from "../wrapper/wrapper-numbers.js";
 import { REFUSE_RECORDING, refuseRecording } from "../wrapper/gradient-helpers.js";
-import { configLists, firstConfig } from "../wrapper/autotune.js";
+import { configLists, firstConfig, MAXNREG, maxnregHelper } from "../wrapper/autotune.js";
 import { GPU_PROPERTY, STATED_GPU } from "../wrapper/wrapper-launch.js";
 import { isRepeatable, repeatedFunction } from "../wrapper/repeated.js";
 import { REPEATED_IMPORTS, repeatedBlock } from "../wrapper/repeated-helpers.js";
@@ -221,6 +221,7 @@ function assembled(
     ...constants(kernels, isMentioned),
     ...(isMentioned(IS_SPECIALISED) ? copyNames : []),
     ...kernels.flatMap(firstConfig).slice(0, 1),
+    ...(isMentioned(MAXNREG) ? [maxnregHelper] : []),
     ...before,
     ...(isMentioned(REFUSE_RECORDING) ? [refuseRecording] : []),
     ...parts,

@@ -6,17 +6,39 @@ import { setsBlocks } from "./wrapper-descriptors.js";
 import { hostExpressions } from "../body/host-expressions.js";
 import { type KernelNames, parameterName } from "../names/kernel-names.js";
 import * as py from "../python/py-build.js";
-import type { Block, Expression, Keyword } from "../python/py.js";
+import type { Argument, Block, Expression, Keyword, Statement } from "../python/py.js";
 import { INTERPRETED } from "./wrapper-checks.js";
 
 /** Launch options of a config, by Triton's names. */
-export function launchOptions(config: Config): readonly Keyword[] {
+export function launchOptions(config: Config): readonly Argument[] {
   const { numWarps, numStages, numCtas, maxnreg } = config;
-  const options = { num_warps: numWarps, num_stages: numStages, num_ctas: numCtas, maxnreg };
-  return Object.entries(options).flatMap(([name, value]) =>
-    value === undefined ? [] : [py.keyword(name, py.numberLiteral(value, "int"))],
-  );
+  const options = Object.entries({ num_warps: numWarps, num_stages: numStages, num_ctas: numCtas });
+  const count = (value: number) => py.numberLiteral(value, "int");
+  return [
+    ...options.flatMap(([name, value]) => (value === undefined ? [] : [py.keyword(name, count(value))])),
+    ...(maxnreg === undefined ? [] : [py.starred(py.call(MAXNREG, count(maxnreg)), "**")]),
+  ];
 }
+
+/** The helper that leaves `maxnreg` out where Triton refuses it. */
+export const MAXNREG = "_maxnreg";
+
+export const maxnregHelper: Statement = {
+  kind: "function",
+  name: MAXNREG,
+  decorators: [],
+  params: [{ name: "most" }],
+  docstring: "The most registers that a thread may use: AMD's compiler takes no such option.",
+  body: [
+    py.returns(
+      py.conditional(
+        py.dict(),
+        py.dotted("torch.version.hip"),
+        py.dict({ key: py.string("maxnreg"), value: py.name("most") }),
+      ),
+    ),
+  ],
+};
 
 const FIRST_CONFIG = "_first_config";
 

@@ -54,7 +54,7 @@ import { gradientChecks } from "./wrapper-gradient.js";
 import * as py from "../python/py-build.js";
 import { computedOptions, launchComputations } from "./wrapper-launch.js";
 import { numberChecks, passed } from "./wrapper-numbers.js";
-import type { Block, Expression, FunctionDef, Keyword, Parameter, Statement } from "../python/py.js";
+import type { Argument, Block, Expression, FunctionDef, Parameter, Statement } from "../python/py.js";
 
 /** `specialised` is the warp-specialised kernel beside the plain one, if there is one. */
 export function wrapper(
@@ -316,7 +316,7 @@ class WrapperEmitter extends WrapperScope {
   }
 
   /** The kernel's arguments, in its order. */
-  #arguments(): { tensors: readonly Expression[]; numbers: readonly Expression[]; options: readonly Keyword[] } {
+  #arguments(): { tensors: readonly Expression[]; numbers: readonly Expression[]; options: readonly Argument[] } {
     const params = this.ir.params;
     const tensors = params.filter((param) => isMemoryParam(param));
     const strides = this.tensors.flatMap((param) =>

@@ -87,6 +87,10 @@ function signatureName(dtype: DTypeName): string {
   return dtype.replace("bfloat", "bf").replace("float", "fp").replace("uint", "u").replace("int", "i");
 }
 
-export function launchOptions({ numWarps, numStages }: Config): Record<string, number> {
-  return { ...(numWarps && { num_warps: numWarps }), ...(numStages && { num_stages: numStages }) };
+export function launchOptions({ numWarps, numStages, maxnreg }: Config, backend: string): Record<string, number> {
+  return {
+    ...(numWarps && { num_warps: numWarps }),
+    ...(numStages && { num_stages: numStages }),
+    ...(maxnreg && backend === "cuda" && { maxnreg }),
+  };
 }

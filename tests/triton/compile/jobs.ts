@@ -81,7 +81,7 @@ export function jobsOf(
       module: ir.name,
       function: kernelNames(ir).jit,
       source,
-      options: launchOptions(config),
+      options: launchOptions(config, target[0]),
       target,
       ...argumentsOf(ir, config, dtype, shape, chosen),
     })),

@@ -21,6 +21,11 @@ def _first_config(_call, quantiles):
     return [0.0, 0.0, 0.0]
 
 
+def _maxnreg(most):
+    """The most registers that a thread may use: AMD's compiler takes no such option."""
+    return {} if torch.version.hip else {"maxnreg": most}
+
+
 def _set_blocks(args):
     """Gives each descriptor the block of the config that is to run."""
     args["q_desc"].block_shape = [1, args["STEP"], args["HEAD_DIM"]]
@@ -58,7 +63,7 @@ def _refuse_recording(operator):
         triton.Config({"BLOCK_M": 128, "BLOCK_N": 64}, num_warps=8, num_stages=3),
         triton.Config({"BLOCK_M": 64, "BLOCK_N": 64}, num_warps=4, num_stages=3),
         triton.Config(
-            {"BLOCK_M": 64, "BLOCK_N": 64}, num_warps=4, num_stages=3, maxnreg=128
+            {"BLOCK_M": 64, "BLOCK_N": 64}, num_warps=4, num_stages=3, **_maxnreg(128)
         ),
         triton.Config({"BLOCK_M": 128, "BLOCK_N": 128}, num_warps=8, num_stages=3),
         triton.Config({"BLOCK_M": 128, "BLOCK_N": 64}, num_warps=4, num_stages=3),
@@ -471,7 +476,7 @@ def _attention_delta_fake(o, d_out):
             {"BLOCK": 64, "STEP": 64},
             num_warps=4,
             num_stages=2,
-            maxnreg=168,
+            **_maxnreg(168),
             pre_hook=_set_blocks,
         ),
         triton.Config(

@@ -1,4 +1,8 @@
-/** An AdamW step on bfloat16 parameters, computed in float32 and rounded stochastically, so that small steps add up. */
+/**
+ * An AdamW step on bfloat16 parameters, computed in float32 and rounded stochastically, so that small steps add up.
+ *
+ * Random numbers cost more than everything else here, and Philox makes four at once, for four elements side by side.
+ */
 import { constexpr, kernel, main, scalar, tensor, type Tile, tl } from "tilescript";
 
 /** bfloat16 is the upper half of float32: random bits added to the lower half carry as often as it is large. */
@@ -30,7 +34,8 @@ export const adamwStochastic = kernel(
       BLOCK: constexpr(),
     },
     grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)],
-    config: { BLOCK: 1024 },
+    // Four elements for each thread, so that all of the tensors lie in one layout.
+    config: { BLOCK: 512, numWarps: 4 },
     doNotSpecialize: ["seed"],
     // A mean of squares is never negative.
     inputs: ({ N }, torch) => ({ expAvgSq: torch.randn([N]).square() }),
@@ -73,10 +78,16 @@ export const adamwStochastic = kernel(
     const weights = tl.load(p.at(offsets)).to(tl.float32);
     const mean = oldMean.mul(beta1).add(g.mul(tl.sub(1, beta1)));
     const square = oldSquare.mul(beta2).add(g.mul(g).mul(tl.sub(1, beta2)));
-    const denominator = tl.sqrt(square.div(biasCorrection2)).add(eps);
+    const denominator = tl.sqrt(square.mul(tl.div(1, biasCorrection2))).add(eps);
     const decayed = weights.mul(tl.sub(1, lr.mul(weightDecay)));
-    const updated = decayed.sub(lr.mul(mean.div(biasCorrection1)).div(denominator));
-    tl.store(p.at(offsets), roundStochastically(updated, tl.randint(seed, offsets)));
+    const updated = decayed.sub(mean.mul(lr.div(biasCorrection1)).div(denominator));
+    const quads = tl
+      .programId(0)
+      .mul(BLOCK.floorDiv(4))
+      .add(tl.arange(0, BLOCK.floorDiv(4)));
+    const [first, second, third, fourth] = tl.randint4x(seed, quads);
+    const random = tl.reshape(tl.join(tl.join(first, third), tl.join(second, fourth)), [BLOCK]);
+    tl.store(p.at(offsets), roundStochastically(updated, random));
     tl.store(expAvg.at(offsets), mean);
     tl.store(expAvgSq.at(offsets), square);
   },

@@ -58,14 +58,15 @@ def adamw_stochastic_kernel(
     weights = tl.load(p_ptr + offsets, mask=mask, other=0.0).to(tl.float32)
     mean = old_mean * beta1 + g * (1.0 - beta1)
     square = old_square * beta2 + g * g * (1.0 - beta2)
-    denominator = tl.sqrt(square / bias_correction2) + eps
+    denominator = tl.sqrt(square * (1.0 / bias_correction2)) + eps
     decayed = weights * (1.0 - lr * weight_decay)
-    updated = decayed - lr * (mean / bias_correction1) / denominator
-    tl.store(
-        p_ptr + offsets,
-        round_stochastically(updated, tl.randint(seed, offsets)),
-        mask=mask,
+    updated = decayed - mean * (lr / bias_correction1) / denominator
+    quads = tl.program_id(0) * (BLOCK // 4) + tl.arange(0, BLOCK // 4)
+    first, second, third, fourth = tl.randint4x(seed, quads)
+    random = tl.reshape(
+        tl.join(tl.join(first, third), tl.join(second, fourth)), [BLOCK]
     )
+    tl.store(p_ptr + offsets, round_stochastically(updated, random), mask=mask)
     tl.store(exp_avg_ptr + offsets, mean, mask=mask)
     tl.store(exp_avg_sq_ptr + offsets, square, mask=mask)
 
@@ -262,7 +263,8 @@ def adamw_stochastic(
             N,
         ),
         device,
-        BLOCK=1024,
+        BLOCK=512,
+        num_warps=4,
     )
     return p, exp_avg, exp_avg_sq
 

@@ -27,6 +27,9 @@ def _first_config(_call, quantiles):
             {"BLOCK_N": 128, "BLOCK_K": 64, "GROUP_M": 8}, num_warps=8, num_stages=3
         ),
         triton.Config(
+            {"BLOCK_N": 256, "BLOCK_K": 64, "GROUP_M": 8}, num_warps=8, num_stages=3
+        ),
+        triton.Config(
             {"BLOCK_N": 128, "BLOCK_K": 64, "GROUP_M": 1}, num_warps=4, num_stages=3
         ),
         triton.Config(
@@ -433,7 +436,7 @@ def draw_inputs(M, E, TOP_K, BLOCKS, BLOCK_M, device):
 # Sizes to verify and to measure with, as in get_inputs(**SHAPES[0]).
 SHAPES = [
     {"M": 19, "K": 40, "E": 4, "N": 33, "TOP_K": 2, "BLOCK_M": 16},
-    {"M": 4096, "K": 2048, "E": 8, "N": 4096, "TOP_K": 2, "BLOCK_M": 64},
+    {"M": 4096, "K": 2048, "E": 8, "N": 4096, "TOP_K": 2, "BLOCK_M": 128},
 ]
 
 

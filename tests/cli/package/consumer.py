@@ -29,6 +29,7 @@ def calls(x: Tensor, ids: Tensor, mask: Tensor | None) -> list[Tensor]:
         examples.asin(x),
         examples.attention(x, x, x, CAUSAL=True),
         examples.attention_with_gradients(x, x, x, CAUSAL=True),
+        examples.bias_gelu(x, x),
         examples.cross_entropy(x, ids),
         examples.dependent_add(x, x),
         examples.dropout(x, p=0.1, seed=7),
@@ -36,6 +37,7 @@ def calls(x: Tensor, ids: Tensor, mask: Tensor | None) -> list[Tensor]:
         examples.gelu_dropout(x, p=0.1, seed=7),
         examples.gemm(x, x, out=x),
         examples.gemm_block_scaled(x, ids, x, ids),
+        examples.gemm_float32(x, x, EXACT=True),
         examples.gemm_persistent(x, x, PROGRAMS=64),
         examples.gemm_persistent_tma(x, x),
         examples.gemm_split_k(x, x),
@@ -57,6 +59,7 @@ def calls(x: Tensor, ids: Tensor, mask: Tensor | None) -> list[Tensor]:
         examples.silu_mul(x, x, out=x),
         examples.softmax(x),
         examples.softmax_long(x),
+        examples.softmax_rows(x, out=x),
         examples.vector_add(x, x),
         examples.vector_sum(x),
     ]

@@ -50,5 +50,8 @@ def calls(x: Tensor, ids: Tensor) -> None:
     examples.int8_gemm(ids, ids, x, x, "float16")  # arg-type
     examples.rotary(x, x)  # call-arg
     examples.vector_sum(None)  # arg-type
+    examples.bias_gelu(x)  # call-arg
+    examples.gemm_float32(x, "x")  # arg-type
+    examples.softmax_rows(x, x)  # call-arg
     gemm_module.get_inputs(M="large")  # arg-type
     gemm_module.gemm_kernel  # attr-defined

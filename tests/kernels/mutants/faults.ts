@@ -60,6 +60,14 @@ export const faulty: readonly Faulty[] = [
     swap: ["numerator.div(denominator)", "denominator.div(numerator)"],
   },
   {
+    example: "softmax-rows",
+    kernel: "softmaxRows",
+    at: { sizes: { M: 5, N: 70 } },
+    stored: [stored("y", "numerator.div(tl.sum(numerator, 1).col)", "rows.col.eq(0)", "")],
+    scale: [".div(tl.sum(numerator, 1).col)", ""],
+    swap: ["values.sub(tl.max(values, 1).col)", "tl.max(values, 1).col.sub(values)"],
+  },
+  {
     example: "softmax-long",
     kernel: "softmaxLong",
     at: { sizes: { M: 3, N: 70 } },
@@ -176,6 +184,14 @@ export const faulty: readonly Faulty[] = [
     swap: ["tl.where(firstCols.eq(label), p0.sub(1), p0)", "tl.where(firstCols.eq(label), p0, p0.sub(1))"],
   },
   {
+    example: "bias-gelu",
+    kernel: "biasGelu",
+    at: { sizes: { M: 3, N: 70 } },
+    stored: [stored("y", "s.mul(phi(s))", "row.eq(0)")],
+    scale: ["s.mul(phi(s))", "phi(s)"],
+    swap: ["tl.load(bias.at(cols))", "tl.load(x.at(row, cols))"],
+  },
+  {
     example: "silu-mul",
     kernel: "siluMul",
     at: { sizes: { M: 3, N: 70 } },
@@ -220,6 +236,14 @@ export const faulty: readonly Faulty[] = [
     stored: [stored("c", "acc.value.mul(scale)", "rm.col.eq(0)", ".to(OUT)")],
     scale: [".mul(scale)", ""],
     swap: ["tl.load(aScale.at(rm))", "tl.load(bScale.at(rm))"],
+  },
+  {
+    example: "gemm-float32",
+    kernel: "gemmFloat32",
+    at: { sizes: { M: 33, N: 33, K: 33 } },
+    stored: [stored("c", "acc.value", "rm.col.eq(0)", ");")],
+    scale: { none: "a product of matrices has no factor" },
+    swap: ["tl.load(b.at(bn, rk)).T", "tl.load(b.at(bn, tl.inBounds(rk.mul(0)))).T"],
   },
   {
     example: "int8-gemm",
@@ -346,11 +370,11 @@ export const faulty: readonly Faulty[] = [
     kernel: "adamwStochastic",
     at: { sizes: { N: 70 } },
     stored: [
-      stored("p", "updated", "offsets.eq(0)", ", tl.randint"),
+      stored("p", "updated", "offsets.eq(0)", ", random"),
       stored("expAvg", "mean", "offsets.eq(0)", ");"),
       stored("expAvgSq", "square", "offsets.eq(0)", ");"),
     ],
-    scale: ["lr.mul(mean.div(biasCorrection1))", "mean.div(biasCorrection1)"],
+    scale: ["mean.mul(lr.div(biasCorrection1))", "mean.div(biasCorrection1)"],
     swap: ["tl.store(expAvg.at(offsets), mean)", "tl.store(expAvg.at(offsets), square)"],
     bits: "it rounds by adding random bits",
   },

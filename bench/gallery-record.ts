@@ -21,6 +21,7 @@ export interface GalleryRow extends GalleryCase {
 
 /** How many times as long one way takes as the example does: the median over rounds. */
 export interface GalleryRatio extends GalleryCase {
+  readonly part: string;
   /** A way, or `best of …: ` and the fastest of PyTorch's. */
   readonly of: string;
   readonly ratio: number;

@@ -1,9 +1,10 @@
 """Times the examples on a GPU beside what a user would run instead, and beside the GPU's limit.
 
-``python bench/gallery.py FOLDER --out RESULT.json [--only NAMES]``: bench/gallery.ts writes FOLDER. All ways to one
-result run in turns, round after round, forwards and backwards, the limit among them: a copy of as many bytes, or
-nothing where products decide. ``--only`` measures some parts; the figures of the others stay in RESULT.json if device,
-versions and kernels are the same.
+``python bench/gallery.py FOLDER --out RESULT.json``: bench/gallery.ts writes FOLDER. All ways to one result run in turns,
+round after round, forwards and backwards, the limit among them: a copy of as many bytes, or nothing where products
+decide. A part goes into RESULT.json when all of it is measured. A call measures the parts that RESULT.json lacks, or has
+of other kernels, and begins none after ``--minutes``; call again to go on. ``--only`` measures some parts, also anew.
+Variants of FOLDER, examples with something changed, run in the same turns, each with inputs of its own.
 """
 
 import argparse
@@ -22,6 +23,7 @@ import gpu  # noqa: E402
 import torch  # noqa: E402
 import triton  # noqa: E402
 from gallery_cases import CASES, MODULES  # noqa: E402
+from gallery_merge import begin, left, replace  # noqa: E402
 
 ROUNDS = 10
 # Times are compared with the fastest of these; the others are shown.
@@ -33,6 +35,7 @@ def arguments():
     parser.add_argument("folder", type=Path, help="with the modules, as bench/gallery.ts writes it")
     parser.add_argument("--out", type=Path, required=True, help="the JSON file to write")
     parser.add_argument("--only", help="the parts to measure, with commas between them")
+    parser.add_argument("--minutes", type=float, default=8, help="begin no part after so long")
     parser.add_argument("--list", action="store_true", help="print the parts, and measure nothing")
     return parser.parse_args()
 
@@ -50,11 +53,13 @@ def check(case):
     return errors
 
 
-def rows_of(case):
-    """A row for each way, and the ratios of ours to each of them."""
+def rows_of(case, variants):
+    """A row for each way, and the ratios of ours to each of them. ``variants`` are the same case with other kernels."""
     errors = check(case)
+    others = {name: other.ways["tilescript"] for name, other in variants.items()}
+    errors |= {name: check(other)["tilescript"] for name, other in variants.items()}
     limit = {} if case.bytes is None else {"copy": copy_of(case.bytes)}
-    times = gpu.alternated(case.ways | limit, (), rounds=ROUNDS)
+    times = gpu.alternated(case.ways | others | limit, (), rounds=ROUNDS)
     for name in times:
         row = case.facts | {"provider": name} | gpu.summary(times[name])
         if name in errors:
@@ -79,21 +84,20 @@ def copy_of(total):
     return partial(target.copy_, source)
 
 
-def earlier(path, facts, kernels):
-    """What was measured before and is of the same device, versions and kernels, but for the parts to measure now."""
-    nothing = {"parts": {}, "rows": [], "ratios": []}
-    if not path.exists():
-        return nothing
-    kept = json.loads(path.read_text(encoding="utf-8"))
-    if any(kept.get(key) != value for key, value in facts.items()):
-        return nothing
-    parts = {part: found for part, found in kept["parts"].items() if kernels.get(part) == found["kernels"]}
-    return {"parts": parts} | {key: [row for row in kept[key] if row["part"] in parts] for key in ("rows", "ratios")}
+def measured(part, folder, started):
+    """The rows of all cases of a part."""
+    variants = {path.name: CASES[part](path) for path in sorted(folder.glob(f"variants/{part}/*"))}
+    for case in CASES[part](folder):
+        case.facts["part"] = part
+        for row in rows_of(case, {name: next(cases) for name, cases in variants.items()}):
+            values = (f"{key}={value:.4g}" if type(value) is float else f"{key}={value}" for key, value in row.items())
+            print(f"{time.perf_counter() - started:.0f} s", *values, flush=True)
+            yield row
+        torch.cuda.empty_cache()
 
 
 def main():
     args = arguments()
-    parts = args.only.split(",") if args.only else list(CASES)
     if args.list:
         print("\n".join(CASES))
         return 0
@@ -106,25 +110,26 @@ def main():
     # Of each module, as bench/kernel-digest.ts makes them.
     digests = json.loads((args.folder / "digests.json").read_text(encoding="utf-8"))
     kernels = {part: {name: digests[name] for name in MODULES[part]} for part in CASES}
-    result = facts | earlier(args.out, facts, {part: kernels[part] for part in CASES if part not in parts})
-    started, failed = time.perf_counter(), []
+    kept = json.loads(args.out.read_text(encoding="utf-8")) if args.out.exists() else None
+    result = begin(kept, facts, kernels)
+    parts = args.only.split(",") if args.only else left(result, kernels)
+    started, failed, late = time.perf_counter(), [], []
     for part in parts:
-        result["parts"][part] = {"kernels": kernels[part], "date": datetime.date.today().isoformat()}
+        if time.perf_counter() - started > 60 * args.minutes:
+            late.append(part)
+            continue
         try:
-            for case in CASES[part](args.folder):
-                case.facts["part"] = part
-                for row in rows_of(case):
-                    result["ratios" if "ratio" in row else "rows"].append(row)
-                    values = (f"{key}={value:.4g}" if type(value) is float else f"{key}={value}" for key, value in row.items())
-                    print(f"{time.perf_counter() - started:.0f} s", *values, flush=True)
-                gpu.write(args.out, result)
-                torch.cuda.empty_cache()
+            rows = list(measured(part, args.folder, started))
+            replace(result, part, {"kernels": kernels[part], "date": datetime.date.today().isoformat()}, rows)
+            gpu.write(args.out, result)
         except Exception:
             # Keep the times of the others.
             traceback.print_exc()
             failed.append(part)
         torch.compiler.reset()
         torch.cuda.empty_cache()
+    if late:
+        print(f"left for the next call: {', '.join(late)}")
     return f"failed: {', '.join(failed)}" if failed else 0
 
 

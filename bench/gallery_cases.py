@@ -3,7 +3,64 @@
 import torch
 import torch.nn.functional as F
 from gallery_models import MODELS
+from gallery_products import PRODUCTS
 from gallery_ways import Case, compiled, exact_gradients, facts, forward, gradients, module, normal
+
+
+def vector_add(folder):
+    yield from sums("vector_add", module(folder, "vector_add").vector_add)
+
+
+def dependent_add(folder):
+    yield from sums("dependent_add", module(folder, "dependent_add").dependent_add)
+
+
+def sums(name, ours):
+    n = 1 << 26
+    x, y = normal(n, dtype=torch.float32), normal(n, dtype=torch.float32)
+    expected = (x.double() + y.double(),)
+    yield Case(facts(name, x.dtype, N=n), forward(ours, torch.add, (x, y)), expected, 1e-6, 3 * x.nbytes)
+
+
+def asin(folder):
+    ours = module(folder, "asin").asin
+    n = 1 << 26
+    x = torch.rand(n, device="cuda") * 2 - 1
+    expected = (torch.asin(x.double()),)
+    yield Case(facts("asin", x.dtype, N=n), forward(ours, torch.asin, (x,)), expected, 1e-6, 2 * x.nbytes)
+
+
+def dropout(folder):
+    ours = module(folder, "dropout")
+    n, dtype, p = 1 << 26, torch.bfloat16, 0.1
+    x = normal(n, dtype=dtype)
+    ways = forward(lambda x: ours.dropout(x, p, 7), lambda x: F.dropout(x, p), (x,))
+    # PyTorch draws other elements, so its ways have no error to show.
+    expected = (ours.reference_fn(x.float(), p, 7),)
+    yield Case(facts("dropout", dtype, N=n), ways, expected, 1.6e-2, 2 * x.nbytes)
+
+
+def bias_gelu(folder):
+    ours = module(folder, "bias_gelu").bias_gelu
+    eager = lambda x, b: F.gelu(x + b)  # noqa: E731
+    dtype, sizes = torch.bfloat16, {"M": 8192, "N": 11008}
+    inputs = normal(8192, 11008, dtype=dtype), normal(11008, dtype=dtype)
+    expected = (eager(*(each.float() for each in inputs)),)
+    traffic = 2 * inputs[0].nbytes
+    yield Case(facts("bias_gelu", dtype, **sizes), forward(ours, eager, inputs), expected, 1.6e-2, traffic)
+    ways, upstream = gradients(ours, eager, inputs, (0, 1), whole=False)
+    expected = exact_gradients(eager, inputs, (0, 1), upstream)
+    traffic = 3 * inputs[0].nbytes
+    yield Case(facts("bias_gelu backward", dtype, **sizes), ways, expected, 1.6e-2, traffic)
+
+
+def softmax_rows(folder):
+    ours = module(folder, "softmax_rows").softmax_rows
+    eager = lambda x: torch.softmax(x, -1)  # noqa: E731
+    m, n = 4096, 1024
+    x = normal(m, n, dtype=torch.float32)
+    expected = (torch.softmax(x.double(), -1),)
+    yield Case(facts("softmax_rows", x.dtype, M=m, N=n), forward(ours, eager, (x,)), expected, 2e-6, 2 * x.nbytes)
 
 
 def softmax(folder):
@@ -128,48 +185,6 @@ def histogram(folder):
     yield Case(facts("histogram", x.dtype, N=n, BINS=bins), ways, (eager(x).double(),), 0, x.nbytes)
 
 
-def quantised_gemm(folder):
-    fp8, int8 = module(folder, "fp8_gemm").fp8_gemm, module(folder, "int8_gemm").int8_gemm
-    size = 8192
-    sizes = {"M": size, "N": size, "K": size}
-    scales = torch.rand(size, device="cuda") + 0.5, torch.rand(size, device="cuda") + 0.5
-    columns = scales[0][:, None], scales[1][None]
-    out = torch.bfloat16
-    a, b = (normal(size, size, dtype=out).to(torch.float8_e4m3fn) for _ in "ab")
-    ways = {
-        "tilescript": lambda a=a, b=b: fp8(a, b, *scales, out),
-        "fast": lambda a=a, b=b: fp8(a, b, *scales, out, FAST_ACCUM=True),
-        "eager": lambda a=a, b=b: torch._scaled_mm(a, b.T, scale_a=columns[0], scale_b=columns[1], out_dtype=out),
-    }
-    expected = ((a.float() @ b.float().T) * columns[0] * columns[1],)
-    yield Case(facts("fp8_gemm", a.dtype, **sizes), ways, expected, 1.6e-2, flops=2 * size**3)
-    a, b = (torch.randint(-127, 128, (size, size), device="cuda", dtype=torch.int8) for _ in "ab")
-    ways = {
-        "tilescript": lambda: int8(a, b, *scales, out),
-        "eager": lambda: (torch._int_mm(a, b.T) * columns[0] * columns[1]).to(out),
-    }
-    expected = (torch._int_mm(a, b.T).double() * columns[0] * columns[1],)
-    yield Case(facts("int8_gemm", a.dtype, **sizes), ways, expected, 1.6e-2, flops=2 * size**3)
-
-
-def gemm_split_k(folder):
-    ours = module(folder, "gemm_split_k").gemm_split_k
-    m, n, k, dtype = 256, 256, 65536, torch.float16
-    a, b = normal(m, k, dtype=dtype), normal(k, n, dtype=dtype)
-    ways = {"tilescript": lambda: ours(a, b), "eager": lambda: a @ b}
-    expected = (a.float() @ b.float(),)
-    yield Case(facts("gemm_split_k", dtype, M=m, N=n, K=k), ways, expected, 2e-3, flops=2 * m * n * k)
-
-
-def gemm_stream_k(folder):
-    ours, tiled = module(folder, "gemm_stream_k").gemm_stream_k, module(folder, "gemm").gemm
-    m, n, k, dtype = 1536, 1536, 8192, torch.float16
-    a, b = normal(m, k, dtype=dtype), normal(k, n, dtype=dtype)
-    ways = {"tilescript": lambda: ours(a, b), "tiled": lambda: tiled(a, b), "eager": lambda: a @ b}
-    expected = (a.float() @ b.float(),)
-    yield Case(facts("gemm_stream_k", dtype, M=m, N=n, K=k), ways, expected, 2e-3, flops=2 * m * n * k)
-
-
 def silu_mul(folder):
     ours = module(folder, "silu_mul").silu_mul
     eager = lambda gate, up: F.silu(gate) * up  # noqa: E731
@@ -219,31 +234,16 @@ def cross_entropy(folder):
     yield Case(facts(name, logits.dtype, **sizes), ways, expected, 1.6e-2, 2 * logits.nbytes)
 
 
-def gemm(folder):
-    tiled, persistent = module(folder, "gemm").gemm, module(folder, "gemm_persistent_tma").gemm_persistent_tma
-    for size in (4096, 8192):
-        a, b = normal(size, size, dtype=torch.float16), normal(size, size, dtype=torch.float16)
-        ways = {
-            "tilescript": lambda a=a, b=b: persistent(a, b),
-            "tiled": lambda a=a, b=b: tiled(a, b),
-            "eager": lambda a=a, b=b: a @ b,
-        }
-        expected = ((a.float() @ b.float()),)
-        yield Case(facts("gemm", a.dtype, M=size, N=size, K=size), ways, expected, 2e-3, flops=2 * size**3)
-
-
-def linear_gelu(folder):
-    ours = module(folder, "linear_gelu").linear_gelu
-    eager = lambda x, w, b: F.gelu(F.linear(x, w, b))  # noqa: E731
-    size, dtype = 4096, torch.bfloat16
-    x, w, b = normal(size, size, dtype=dtype), normal(size, size, dtype=dtype) / 64, normal(size, dtype=dtype)
-    ways = forward(ours, eager, (x, w, b), autotuned=True)
-    expected = (eager(x.float(), w.float(), b.float()),)
-    yield Case(facts("linear_gelu", dtype, M=size, N=size, K=size), ways, expected, 1.6e-2, flops=2 * size**3)
-
-
 def attention(folder):
-    ours = module(folder, "attention_with_gradients").attention_with_gradients
+    yield from attentions("attention", module(folder, "attention_with_gradients").attention_with_gradients)
+
+
+def flash_attention(folder):
+    ours = module(folder, "attention").attention
+    yield from attentions("flash_attention", lambda q, k, v, causal: ours(q, k, v, CAUSAL=causal))
+
+
+def attentions(name, ours):
     h, s = 128, 4096
     for dim in (64, 128):
         for causal in (False, True):
@@ -255,9 +255,9 @@ def attention(folder):
                 "eager": lambda batched=batched, eager=eager: eager(*batched).view(h, s, -1),
             }
             flops = 4 * h * s * s * dim // (2 if causal else 1)
-            name = facts("attention", torch.float16, H=h, S=s, HEAD_DIM=dim, CAUSAL=causal)
+            what = facts(name, torch.float16, H=h, S=s, HEAD_DIM=dim, CAUSAL=causal)
             expected = (eager(*(each.view(4, 32, s, dim) for each in inputs)).view(h, s, dim).float(),)
-            yield Case(name, ways, expected, 2e-3, flops=flops)
+            yield Case(what, ways, expected, 2e-3, flops=flops)
 
 
 def attention_backward(folder):
@@ -312,6 +312,12 @@ def relative_attention(folder):
 
 
 CASES = {
+    "vector_add": vector_add,
+    "dependent_add": dependent_add,
+    "asin": asin,
+    "dropout": dropout,
+    "bias_gelu": bias_gelu,
+    "softmax_rows": softmax_rows,
     "softmax": softmax,
     "layer_norm": layer_norm,
     "rms_norm": rms_norm,
@@ -323,15 +329,11 @@ CASES = {
     "histogram": histogram,
     "silu_mul": silu_mul,
     "cross_entropy": cross_entropy,
-    "gemm": gemm,
-    "gemm_split_k": gemm_split_k,
-    "gemm_stream_k": gemm_stream_k,
-    "quantised_gemm": quantised_gemm,
-    "linear_gelu": linear_gelu,
     "attention": attention,
+    "flash_attention": flash_attention,
     "attention_backward": attention_backward,
     "relative_attention": relative_attention,
-} | MODELS
+} | PRODUCTS | MODELS
 
 # The modules that each part runs.
 MODULES = {part: [part] for part in CASES} | {
@@ -341,5 +343,6 @@ MODULES = {part: [part] for part in CASES} | {
     "gemm_stream_k": ["gemm_stream_k", "gemm"],
     "quantised_gemm": ["fp8_gemm", "int8_gemm"],
     "attention": ["attention_with_gradients"],
+    "flash_attention": ["attention"],
     "attention_backward": ["attention_with_gradients"],
 }

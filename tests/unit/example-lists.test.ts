@@ -11,11 +11,6 @@ const read = (file: string): string => readFileSync(join(root, file), "utf8");
 /** Why `npm run bench:gallery` leaves an example out. */
 const NOT_TIMED: Readonly<Record<string, string>> = {
   all_reduce: "examples/all_reduce_ranks.py times it beside NCCL, on several GPUs",
-  ...Object.fromEntries(
-    "asin dependent_add dropout gemm_block_scaled gemm_persistent gemm_tma grouped_gemm vector_add"
-      .split(" ")
-      .map((name) => [name, "npm run bench:twins times it beside a kernel that is written by hand"]),
-  ),
 };
 
 /** Why no mistakes are seeded into an example. */
@@ -36,10 +31,8 @@ const holds = (file: string, pattern: (python: string) => string): Place["has"] 
   return (_, python) => text.includes(pattern(python));
 };
 const called = (python: string): string => `examples.${python}(`;
-const gallery = "bench/gallery_cases.py or bench/gallery_models.py";
-const timed = ["bench/gallery_cases.py", "bench/gallery_models.py"].map((file) =>
-  holds(file, (python) => `"${python}"`),
-);
+const galleries = ["cases", "models", "products"].map((name) => `bench/gallery_${name}.py`);
+const timed = galleries.map((file) => holds(file, (python) => `module(folder, "${python}")`));
 const isTimed: Place["has"] = (name, python) => timed.some((has) => has(name, python));
 
 const places: readonly Place[] = [
@@ -59,7 +52,7 @@ const places: readonly Place[] = [
     has: holds("tests/cli/package/consumer_wrong.py", called),
   },
   {
-    file: `${gallery}, or NOT_TIMED of tests/unit/example-lists.test.ts`,
+    file: `${galleries.join(" or ")}, or NOT_TIMED of tests/unit/example-lists.test.ts`,
     what: "a part that times it, or why none does",
     has: (name, python) => python in NOT_TIMED || isTimed(name, python),
   },

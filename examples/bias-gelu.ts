@@ -36,10 +36,8 @@ const biasGeluForward = kernel(
   },
   ({ x, bias, y, N, BLOCK_N }) => {
     const { row, cols } = place(N, BLOCK_N);
-    const s = tl
-      .load(x.at(row, cols))
-      .to(tl.float32)
-      .add(tl.load(bias.at(cols)).to(tl.float32));
+    const shift = tl.load(bias.at(cols)).to(tl.float32);
+    const s = tl.load(x.at(row, cols)).to(tl.float32).add(shift);
     tl.store(y.at(row, cols), s.mul(phi(s)).to(T));
   },
 );
@@ -55,14 +53,13 @@ const biasGeluGradient = kernel(
   },
   ({ dy, x, bias, dx, N, BLOCK_N }) => {
     const { row, cols } = place(N, BLOCK_N);
-    const s = tl
-      .load(x.at(row, cols))
-      .to(tl.float32)
-      .add(tl.load(bias.at(cols)).to(tl.float32));
+    const shift = tl.load(bias.at(cols)).to(tl.float32);
+    const s = tl.load(x.at(row, cols)).to(tl.float32).add(shift);
     // The slope of s · Φ(s): Φ(s) + s · exp(-s² / 2) / √(2π).
     const density = tl.exp(s.mul(s).mul(-0.5)).mul(1 / Math.sqrt(2 * Math.PI));
     const slope = phi(s).add(s.mul(density));
-    tl.store(dx.at(row, cols), tl.load(dy.at(row, cols)).to(tl.float32).mul(slope).to(T));
+    const gradient = tl.load(dy.at(row, cols)).to(tl.float32);
+    tl.store(dx.at(row, cols), gradient.mul(slope).to(T));
   },
 );
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 
-from gallery_merge import begin, left, replace  # noqa: E402
+from gallery_merge import begin, left, replace
 
 FACTS = {"device": "NVIDIA H200", "torch": "2.11.0", "triton": "3.6.0"}
 KERNELS = {"softmax": {"softmax": "aa", "softmax_long": "bb"}, "gemm": {"gemm": "cc"}}
@@ -53,7 +53,8 @@ class Merge(unittest.TestCase):
 
     def test_a_part_takes_the_place_of_its_earlier_figures_alone(self) -> None:
         result = recorded()
-        replace(result, "gemm", {"kernels": KERNELS["gemm"], "date": "2026-11-25"}, [row("gemm", 1.5), ratio("gemm", 1.1)])
+        about = {"kernels": KERNELS["gemm"], "date": "2026-11-25"}
+        replace(result, "gemm", about, [row("gemm", 1.5), ratio("gemm", 1.1)])
         self.assertEqual(result["rows"], [row("softmax", 1.0), row("gemm", 1.5)])
         self.assertEqual(result["ratios"], [ratio("softmax", 1.0), ratio("gemm", 1.1)])
         self.assertEqual(result["parts"]["gemm"]["date"], "2026-11-25")

@@ -126,8 +126,11 @@ export function term(index: Argument, view: View, axis: number, isScalar = false
  */
 export function beside(size: Argument, index: Argument): Argument {
   if (!isLiteral(size) || !isValue(index) || index.type.kind !== "tile") return index;
-  const isNarrow = members(index.type.dtype).some((dtype) => isInt(dtype) && dtypeTable[dtype].bits < 32);
-  return isNarrow ? valueOf(TO(new Handle(index), dtypes.int32) as Handle) : index;
+  const widths = members(index.type.dtype).map((dtype) => (isInt(dtype) ? dtypeTable[dtype].bits : 64));
+  if (widths.every((bits) => bits >= 32)) return index;
+  // A dtype variable may also stand for integers that int32 does not hold.
+  const wide = widths.every((bits) => bits < 32) ? dtypes.int32 : dtypes.int64;
+  return valueOf(TO(new Handle(index), wide) as Handle);
 }
 
 /** The same in 64 bits: one wide side is enough. */

@@ -69,6 +69,36 @@ test("a size that the dtype of an index does not hold is compared all the same",
   expect({ findings, y: [...outputs["y"]!.data] }).toEqual({ findings: [], y: [5, 0, 127] });
 });
 
+test("an index whose dtype may also be int64 keeps all of its bits", async () => {
+  const T = tl.dtype("T", [tl.int8, tl.int64]);
+  const either = kernel(
+    "either",
+    {
+      params: {
+        x: tensor(tl.float32, [100, 4], { contiguous: true }),
+        codes: tensor(T, ["N"]),
+        y: tensor.out(tl.float32, ["N"]),
+      },
+      grid: ({ N }) => [N],
+    },
+    ({ x, codes, y }) => {
+      const i = tl.inBounds(tl.programId(0));
+      tl.store(y.at(i), tl.load(x.at(tl.load(codes.at(i)), 0)));
+    },
+  );
+  const { findings, outputs } = (await build(either)).evaluate(
+    { sizes: { N: 2 }, dtypes: { T: "int64" }, config: 0, seed: 1 },
+    {
+      inputs: {
+        x: { dtype: "float32", shape: [100, 4], data: Float32Array.from({ length: 400 }, (_, i) => i) },
+        codes: { dtype: "int64", shape: [2], data: BigInt64Array.of(5n, 2n ** 32n + 5n) },
+      },
+      lowered: true,
+    },
+  );
+  expect({ findings, y: [...outputs["y"]!.data] }).toEqual({ findings: [], y: [20, 0] });
+});
+
 test.each(NARROW)("an offset of %s is not taken away from a pointer: its negative wraps", async (name) => {
   const back = kernel(
     "back",

@@ -38,7 +38,7 @@ const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(bytes < 1e
 
 /** What installing costs, and what each dependency costs and buys. */
 function dependencyTable(): string {
-  const { before, now } = result<{ before: Figures; now: Figures }>("package")!;
+  const { apart, now } = result<Record<"apart" | "now", Figures>>("package")!;
   const rows: readonly (readonly [string, (figures: Figures) => string])[] = [
     ["the tarball", ({ tarballBytes }) => megabytes(tarballBytes)],
     ["unpacked", ({ unpackedBytes, files }) => `${megabytes(unpackedBytes)}, ${files} files`],
@@ -51,8 +51,8 @@ function dependencyTable(): string {
     ["CPU of `tilescript check kernel.js`", ({ cpu }) => `${cpu.check} s`],
   ];
   const sizes = tableOf(
-    ["what", "one file for each source, ts-morph", "now"],
-    rows.map(([what, of]) => [what, of(before), of(now)]),
+    ["what", "a file for each source", "the package"],
+    rows.map(([what, of]) => [what, of(apart), of(now)]),
     [1, 2],
   );
   const parts = tableOf(

@@ -1,14 +1,14 @@
 /**
  * `npm run package:figures`: what the package weighs, as npm gets it and as a user's project has it, and what a command
- * costs from a cold process. Writes bench/results/package.json, of which docs/install.md has a table. With
- * `--before TARBALL` it measures that one and keeps it beside as what was before.
+ * costs from a cold process; the same of today's sources as a file each. Writes bench/results/package.json, of which
+ * docs/install.md has a table.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { parseArgs } from "node:util";
 import { writeReport } from "../bench/write-report.js";
+import { packApart } from "./package-apart.js";
 import { type Part, partsOf } from "./package-parts.js";
 
 const root = resolve(import.meta.dirname, "..");
@@ -26,7 +26,7 @@ export interface Figures {
   readonly tarballBytes: number;
   readonly unpackedBytes: number;
   readonly files: number;
-  /** What the tarball's bytes are spent on, where the package is of this checkout. */
+  /** What the tarball's bytes are spent on. */
   readonly parts?: readonly Part[];
   readonly installedBytes: number;
   readonly packages: number;
@@ -96,7 +96,7 @@ function cpuOf(project: string, ...args: readonly string[]): number {
   return Number(times[3]!.toFixed(2));
 }
 
-async function figuresOf(tarball: string, isOfCheckout: boolean): Promise<Figures> {
+async function figuresOf(tarball: string, hasParts: boolean): Promise<Figures> {
   const project = mkdtempSync(join(tmpdir(), "tilescript-figures-"));
   try {
     writeFileSync(join(project, "package.json"), `{ "type": "module" }`);
@@ -124,7 +124,7 @@ async function figuresOf(tarball: string, isOfCheckout: boolean): Promise<Figure
       tarballBytes: statSync(tarball).size,
       unpackedBytes: bytesOf(own),
       files: readdirSync(own, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).length,
-      ...(isOfCheckout && { parts: await partsOf(own) }),
+      ...(hasParts && { parts: await partsOf(own) }),
       installedBytes: bytesOf(modules),
       packages: needed(modules, ["tilescript"]).size,
       dependencies: names.map(dependency).sort((a, b) => b.bytes - a.bytes),
@@ -139,19 +139,24 @@ async function figuresOf(tarball: string, isOfCheckout: boolean): Promise<Figure
   }
 }
 
-if (process.argv[1] === import.meta.filename) {
-  const { values } = parseArgs({ options: { before: { type: "string" } } });
-  const file = join(root, `bench/results/${RESULT}.json`);
-  const known = existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as { before?: Figures; now?: Figures }) : {};
-  const { before, now } = known;
-  if (values.before !== undefined) writeReport(RESULT, { before: await figuresOf(resolve(values.before), false), now });
-  else {
-    const folder = mkdtempSync(join(tmpdir(), "tilescript-tarball-"));
-    const packed = execFileSync("npm", ["pack", "--silent", "--pack-destination", folder], {
-      cwd: root,
-      encoding: "utf8",
-    });
-    writeReport(RESULT, { before, now: await figuresOf(join(folder, packed.trim().split("\n").at(-1)!), true) });
+/** In a folder of its own, which goes afterwards. */
+async function inFolder(measure: (folder: string) => Promise<Figures>): Promise<Figures> {
+  const folder = mkdtempSync(join(tmpdir(), "tilescript-tarball-"));
+  try {
+    return await measure(folder);
+  } finally {
     rmSync(folder, { recursive: true });
   }
 }
+
+function pack(folder: string): string {
+  const how = { cwd: root, encoding: "utf8" } as const;
+  const packed = execFileSync("npm", ["pack", "--silent", "--pack-destination", folder], how);
+  return join(folder, packed.trim().split("\n").at(-1)!);
+}
+
+if (process.argv[1] === import.meta.filename)
+  writeReport(RESULT, {
+    apart: await inFolder((folder) => figuresOf(packApart(folder), false)),
+    now: await inFolder((folder) => figuresOf(pack(folder), true)),
+  });

@@ -2,22 +2,24 @@
 import { execa } from "execa";
 import { transform } from "esbuild";
 import { existsSync, readFileSync, symlinkSync } from "node:fs";
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AGENTS_PAGE } from "../../docs/agents.js";
+import { isTypeScript, modules, SAYS } from "../../scripts/matrix-parts.js";
+import { packApart } from "../../scripts/package-apart.js";
 import { readsTypeScript } from "../../src/runtime/invocation/import-file.js";
 import { isFullRun } from "../support/drawn.js";
-import { installInto } from "../support/installed.js";
+import { installInto, tsx } from "../support/installed.js";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
 /** What coding agents read. */
 const FOR_AGENTS = [AGENTS_PAGE, "llms.txt", "skills/tilescript/SKILL.md"];
-/** The most that the tarball may weigh, so that nothing comes back into it unseen. */
-const MOST_BYTES = 640_000;
+/** The most that the tarball may weigh, beside one where each source is a file: nothing comes back into it unseen. */
+const MOST_OF_APART = 0.5;
 /** Each that a process reads costs it about a millisecond. */
 const MOST_SCRIPTS = 40;
 
@@ -118,7 +120,20 @@ async function reportsAreRead(checkout: string, project: string): Promise<void> 
   expect(place).toMatch(/none\.js is no module of this checkout; check out the version of the report$/m);
 }
 
-describe.runIf(isFullRun())("the tarball of a clean checkout", { timeout: 240_000 }, () => {
+/** ES modules and CommonJS, TypeScript and JavaScript: the program's kernel is evaluated. */
+async function runsAsEachModule(project: string): Promise<void> {
+  for (const module of modules) {
+    const own = join(project, module.folder);
+    await mkdir(own);
+    await writeFile(join(own, "package.json"), JSON.stringify({ type: module.type }));
+    await writeFile(join(own, module.file), module.text);
+    const loader = isTypeScript(module) ? ["--import", tsx] : [];
+    const ran = await execa(process.execPath, [...loader, join(own, module.file)], { cwd: project });
+    expect({ module: module.name, says: ran.stdout }).toEqual({ module: module.name, says: SAYS });
+  }
+}
+
+describe.runIf(isFullRun())("the tarball of a clean checkout", { timeout: 480_000 }, () => {
   it("has all code and no maps, and runs", async () => {
     const checkout = join(folder, "checkout");
     await mkdir(checkout);
@@ -128,12 +143,12 @@ describe.runIf(isFullRun())("the tarball of a clean checkout", { timeout: 240_00
     const [packed] = JSON.parse(stdout.slice(stdout.indexOf("["))) as [
       { filename: string; size: number; files: { path: string }[] },
     ];
-    const files = packed.files.map(({ path }) => path);
+    const packedFiles = packed.files.map(({ path }) => path);
     const targets = Object.values(manifest.exports).flatMap((each) =>
       typeof each === "string" ? each : Object.values(each),
     );
     for (const target of [...targets, ...Object.values(manifest.bin)])
-      expect(files).toContain(target.replace("./", ""));
+      expect(packedFiles).toContain(target.replace("./", ""));
     for (const needed of [
       "LICENSE",
       "README.md",
@@ -141,11 +156,12 @@ describe.runIf(isFullRun())("the tarball of a clean checkout", { timeout: 240_00
       "templates/package/README.md",
       ...FOR_AGENTS,
     ])
-      expect(files).toContain(needed);
+      expect(packedFiles).toContain(needed);
     const wanted = /^(bin|dist|templates|skills)\/|^(package\.json|README\.md|LICENSE|llms\.txt)$/;
-    const unwanted = files.filter((path) => !wanted.test(path) || /\.map$|__pycache__|\.test\.js$/.test(path));
+    const unwanted = packedFiles.filter((path) => !wanted.test(path) || /\.map$|__pycache__|\.test\.js$/.test(path));
     expect(unwanted).toEqual([AGENTS_PAGE]);
-    expect(packed.size).toBeLessThan(MOST_BYTES);
+    const apart = packApart(await mkdtemp(join(folder, "apart-")));
+    expect(packed.size / (await stat(apart)).size).toBeLessThan(MOST_OF_APART);
     const project = join(folder, "unpacked");
     await mkdir(join(project, "node_modules"), { recursive: true });
     await execa("tar", ["xzf", join(checkout, packed.filename)], { cwd: project });
@@ -162,12 +178,14 @@ describe.runIf(isFullRun())("the tarball of a clean checkout", { timeout: 240_00
     const doctor = await execa(process.execPath, [binary, "doctor", "--json"], { cwd: project });
     expect(JSON.parse(doctor.stdout)).toMatchObject({ ok: true });
     // Comments are in the declarations alone, and these are complete.
-    const scripts = files.filter((path) => /^dist.*\.js$/.test(path));
+    const scripts = packedFiles.filter((path) => /^dist.*\.js$/.test(path));
     for (const path of scripts)
       expect(await readFile(join(project, "node_modules/tilescript", path), "utf8")).not.toMatch(/^ *\/\*\*/m);
     expect(scripts.length).toBeLessThan(MOST_SCRIPTS);
     symlinkSync(join(root, "node_modules/@types"), join(project, "node_modules/@types"));
     await writeFile(join(project, "kernel.ts"), source);
+    await runsAsEachModule(project);
+    const files = ["kernel.ts", ...modules.filter(isTypeScript).map(({ folder, file }) => join(folder, file))];
     for (const [module, moduleResolution] of [
       ["nodenext", "nodenext"],
       ["esnext", "bundler"],
@@ -180,7 +198,7 @@ describe.runIf(isFullRun())("the tarball of a clean checkout", { timeout: 240_00
         target: "es2023",
         types: ["node"],
       };
-      const config = { compilerOptions: { ...compilerOptions, skipLibCheck: false }, files: ["kernel.ts"] };
+      const config = { compilerOptions: { ...compilerOptions, skipLibCheck: false }, files };
       await writeFile(join(project, "tsconfig.json"), JSON.stringify(config));
       const typed = await execa(join(root, "node_modules/.bin/tsc"), ["-p", project], { reject: false });
       expect(typed.stdout).toBe("");

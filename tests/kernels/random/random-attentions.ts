@@ -1,4 +1,4 @@
-/** Random attention kernels that have a warp-specialised form: masks, loops, changes of the scores, heads, outputs. */
+/** Random attention kernels that have a warp-specialised form: masks, loops, changes of the scores, loads, heads, outputs. */
 import { constexpr, kernel, tensor, tl } from "tilescript";
 import { type Draw, drawFrom, type RandomKernel } from "./random-numbers.js";
 
@@ -7,6 +7,10 @@ const LOG2_E = 1.44269504;
 const MASKS = ["end", "causal", "flag", "window", "none"] as const;
 const SPANS = ["all keys", "seen keys", "two loops"] as const;
 const CHANGES = ["cap", "clamp", "slope"] as const;
+/** What hides keys by what a turn loads: a flag of each key, the document of rows and keys, the number of keys. */
+const HIDES = ["shown", "documents", "lengths"] as const;
+/** What is added to scores: a number of each, and the distance times a number of each head. */
+const ADDS = ["bias", "slopes"] as const;
 const OUTPUTS = ["logarithm", "best and total", "normalised", "float32", "reciprocal"] as const;
 
 interface Recipe {
@@ -14,6 +18,8 @@ interface Recipe {
   readonly mask: (typeof MASKS)[number];
   readonly span: (typeof SPANS)[number];
   readonly changes: readonly (typeof CHANGES)[number][];
+  readonly hides: (typeof HIDES)[number] | undefined;
+  readonly adds: readonly (typeof ADDS)[number][];
   readonly outputs: readonly (typeof OUTPUTS)[number][];
   /** Axes before rows: none, heads, batch and heads. */
   readonly lead: 0 | 1 | 2;
@@ -44,7 +50,7 @@ function draw({ pick, chance, whole }: Draw): Recipe {
         [128, 128],
       ] as const);
   const some = <T>(list: readonly T[], p: number) => list.filter(() => chance(p));
-  return {
+  const drawn: Omit<Recipe, "hides" | "adds"> = {
     dtype: pick(["float16", "bfloat16"] as const),
     mask,
     // Keys beyond the last one count where nothing hides them, and the plain kernel has no more of them than the other.
@@ -62,6 +68,14 @@ function draw({ pick, chance, whole }: Draw): Recipe {
     // Of a row that a window hides whole at first, -Infinity would leave NaN.
     hidden: mask === "window" || chance(0.2) ? -1e6 : -Infinity,
   };
+  const hides = chance(0.25) ? pick(HIDES) : undefined;
+  // Where a loop ends with a load, no other load may follow its index.
+  const adds = some(ADDS, 0.15).filter((each) => (each === "bias" ? hides !== "lengths" : lead > 0));
+  // Each row sees a key: the first one, or its own.
+  const suits =
+    hides === "documents" ? !isCross : hides === "shown" ? mask !== "window" : drawn.span === "all keys" && lead > 0;
+  if (!hides || !suits || (hides === "lengths" && mask === "window")) return { ...drawn, hides: undefined, adds };
+  return { ...drawn, hides, adds, hidden: hides === "lengths" ? drawn.hidden : -1e6 };
 }
 
 export function randomAttention(seed: number): RandomKernel {
@@ -79,6 +93,8 @@ export function randomAttention(seed: number): RandomKernel {
     ...(recipe.scalesFirst ? ["scaled first"] : []),
     ...(recipe.sums ? ["sums"] : []),
     ...(hidden === -Infinity ? [] : ["faded"]),
+    ...(recipe.hides ? [recipe.hides] : []),
+    ...recipe.adds,
     ...changes,
     ...outputs,
   ].join(", ");
@@ -102,7 +118,7 @@ function sizesOf({ lead, isCross, widths: [D, E] }: Recipe, { pick, whole }: Dra
 
 const T = (dtype: Recipe["dtype"]) => tl.dtype("T", [tl[dtype]]);
 
-function specOf({ dtype, mask, outputs, lead, group, isCross, widths, blocks }: Recipe): any {
+function specOf({ dtype, mask, outputs, lead, group, isCross, widths, blocks, hides, adds }: Recipe): any {
   const type = T(dtype);
   const before = (heads: string) => ["B", heads].slice(2 - lead);
   const [queries, keys] = [group > 1 ? "H" : "KH", "KH"].map(before) as [string[], string[]];
@@ -116,6 +132,11 @@ function specOf({ dtype, mask, outputs, lead, group, isCross, widths, blocks }: 
       o: tensor.out(outputs.includes("float32") ? tl.float32 : type, [...queries, "S", width]),
       ...(outputs.includes("logarithm") && { lse: perRow() }),
       ...(outputs.includes("best and total") && { bests: perRow(), totals: perRow() }),
+      ...(adds.includes("bias") && { bias: tensor(type, [...queries, "S", rows]) }),
+      ...(adds.includes("slopes") && { slopes: tensor(tl.float32, queries) }),
+      ...(hides === "shown" && { shown: tensor(tl.int8, [...keys, rows]) }),
+      ...(hides === "documents" && { documents: tensor(tl.int32, ["S"]) }),
+      ...(hides === "lengths" && { lengths: tensor(tl.int32, keys) }),
       D: constexpr(),
       ...(width === "E" && { E: constexpr() }),
       ...(mask === "flag" && { CAUSAL: constexpr.bool({ default: false }) }),
@@ -135,8 +156,10 @@ function bodyOf(recipe: Recipe) {
   return (args: any): void => {
     const { q, k, v, S, D, BLOCK_M, BLOCK_N } = args;
     const E = recipe.widths[0] === recipe.widths[1] ? D : args.E;
-    const keyCount = recipe.isCross ? args.N : S;
     const [own, other] = placesOf(recipe, args);
+    const all = recipe.isCross ? args.N : S;
+    const keyCount =
+      recipe.hides === "lengths" ? tl.minimum(tl.maximum(tl.load(args.lengths.at(...other)), 1), all) : all;
     const first = tl.programId(0).mul(BLOCK_M);
     const rm = first.add(tl.arange(0, BLOCK_M));
     const rd = tl.arange(0, D);
@@ -152,7 +175,9 @@ function bodyOf(recipe: Recipe) {
       const keys: any = tl.load(k.at(...other, rn, rd));
       const products: any = tl.dot(queries, keys.T);
       const scaled = recipe.scalesFirst ? products.mul(scale) : products;
-      const scores = masked(changed(scaled, recipe, rm, rn), recipe, { ...args, rm, rn, keyCount }, partial);
+      const turn = { ...args, own, other, rm, rn, keyCount };
+      const added = addedTo(changed(scaled, recipe, rm, rn), recipe, turn);
+      const scores = shown(masked(added, recipe, turn, partial), recipe, turn);
       const [exponents, tops] = recipe.scalesFirst
         ? [scores, tl.max(scores, 1)]
         : [scores.mul(scale), (tl.max(scores, 1) as any).mul(scale)];
@@ -212,15 +237,34 @@ function changed(scores: any, { changes }: Recipe, rm: any, rn: any): any {
   }, scores);
 }
 
+function addedTo(scores: any, { adds }: Recipe, { bias, slopes, own, rm, rn }: any): any {
+  const biased = adds.includes("bias") ? scores.add(tl.load(bias.at(...own, rm, rn)).to(tl.float32)) : scores;
+  if (!adds.includes("slopes")) return biased;
+  return biased.add(
+    rn.row
+      .sub(rm.col)
+      .to(tl.float32)
+      .mul(tl.load(slopes.at(...own)).mul(0.05)),
+  );
+}
+
+/** The scores of keys that a load shows. */
+function shown(scores: any, { hides, hidden }: Recipe, { shown, documents, other, rm, rn }: any): any {
+  if (hides === "shown") return tl.where((tl.load(shown.at(...other, rn)) as any).ne(0).row, scores, hidden);
+  if (hides !== "documents") return scores;
+  const [rows, columns] = [rm, rn].map((each): any => tl.load(documents.at(each)));
+  return tl.where(rows.col.eq(columns.row), scores, hidden);
+}
+
 /** `20 tanh(x / 20)` by way of exp2. */
 const capped = (x: any): any => {
   const power: any = tl.exp2(x.mul((2 / 20) * LOG2_E));
   return power.sub(1).div(power.add(1)).mul(20);
 };
 
-function masked(scores: any, { mask, window, hidden }: Recipe, args: any, partial: boolean): any {
+function masked(scores: any, { mask, window, hidden, hides }: Recipe, args: any, partial: boolean): any {
   const { rm, rn, keyCount } = args;
-  if (mask === "none" || !partial) return scores;
+  if ((mask === "none" && hides !== "lengths") || !partial) return scores;
   const seen = tl.where(rn.row.lt(keyCount), scores, hidden);
   const below = () => tl.where(rm.col.ge(rn.row), seen, hidden);
   if (mask === "causal") return below();

@@ -1,7 +1,12 @@
-/** Random products and random attention: each has a warp-specialised kernel, beside a plain one that is as it is without. */
+/**
+ * Random products and random attention: each has a warp-specialised kernel, beside a plain one that is as it is without, and
+ * its text computes what the evaluator does, at sizes, in configs and in orders that the seed of the run draws.
+ */
 import { describe, expect, test } from "vitest";
 import { compile } from "tilescript";
-import { drawn } from "../../support/drawn.js";
+import { drawn, seedOfRun } from "../../support/drawn.js";
+import { emulate, type Trial } from "../../triton/gluon/emulated.js";
+import { trialOf } from "../../triton/gluon/random-trials.js";
 import { randomAttention } from "./random-attentions.js";
 import type { RandomKernel } from "./random-numbers.js";
 import { randomProduct } from "./random-products.js";
@@ -19,13 +24,21 @@ describe.each(forms)("random %s", (form, random: (seed: number) => RandomKernel)
     Array.from({ length: COUNT }, (_, seed) => seed),
     { key: (seed) => `${form} ${seed}`, least: 16 },
   );
+  const trials: Trial[] = [];
 
   test.each(seeds)("should specialise number %i", (seed) => {
-    const { name, kernel, words } = random(seed);
-    const built = compile(kernel);
+    const each = random(seed);
+    const { name, words } = each;
+    const built = compile(each.kernel as never);
     const { python } = built.emit({ specialise: "always" });
     const plain = built.python.slice(built.python.indexOf("@triton.jit"), built.python.indexOf(`\ndef ${name}(`));
     expect({ words, found: python.includes(`def ${name}_specialised_kernel(`) }).toEqual({ words, found: true });
     expect(python).toContain(plain.trimEnd());
+    trials.push({ ...trialOf(form, each, built, 1000 * seedOfRun() + seed), python });
+  });
+
+  test("should compute in the emulator what the evaluator does", { timeout: 900_000 }, async () => {
+    expect(trials).toHaveLength(seeds.length);
+    expect((await emulate(trials)).filter(({ wrong }) => wrong.some((said) => said !== null))).toEqual([]);
   });
 });

@@ -1,0 +1,171 @@
+/** Examples and fixtures that are warp-specialised: their emitted text, run in the emulator, beside the evaluator. */
+import { describe, expect, test } from "vitest";
+import { compile } from "tilescript";
+import { attention } from "../../../examples/flash-attention.js";
+import { gemmPersistentTma } from "../../../examples/gemm-persistent-tma.js";
+import { gemmPersistent } from "../../../examples/gemm-persistent.js";
+import { gemmTma } from "../../../examples/gemm-tma.js";
+import { gemm } from "../../../examples/gemm.js";
+import { linearGelu } from "../../../examples/linear-gelu.js";
+import { relativeAttention } from "../../../examples/relative-attention.js";
+import { drawn, seedOfRun } from "../../support/drawn.js";
+import { drawFrom } from "../../kernels/random/random-numbers.js";
+import * as attentions from "../../unit/codegen/fixtures/attentions.js";
+import * as products from "../../unit/codegen/fixtures/products.js";
+import * as modifications from "../../unit/codegen/fixtures/score-modifications.js";
+import { emulate, type Launch, type Trial } from "./emulated.js";
+
+const productKernels = {
+  gemm,
+  gemmTma,
+  gemmPersistent,
+  gemmPersistentTma,
+  linearGelu,
+  onTwoAxes: products.onTwoAxes,
+  twice: products.twice,
+  normalised: products.normalised,
+  named: products.named,
+  asksLate: products.asksLate,
+};
+
+const attentionKernels = {
+  attention,
+  relativeAttention,
+  ...modifications,
+  byHead: attentions.byHead,
+  byTurn: attentions.byTurn,
+  clamped: attentions.clamped,
+  counted: attentions.counted,
+  countedInGrid: attentions.countedInGrid,
+  countingBlocks: attentions.countingBlocks,
+  countingKeys: attentions.countingKeys,
+  countingRows: attentions.countingRows,
+  countingTurns: attentions.countingTurns,
+  endingAtRows: attentions.endingAtRows,
+  faded: attentions.faded,
+  fromTheLast: attentions.fromTheLast,
+  grouped: attentions.grouped,
+  headsOf128: attentions.headsOf128,
+  headsOf64: attentions.headsOf64,
+  inOneLoop: attentions.inOneLoop,
+  inTwoLoops: attentions.inTwoLoops,
+  perRow: attentions.perRow,
+  scaledByAny: attentions.scaledByAny,
+  scaledDown: attentions.scaledDown,
+  twoOutputs: attentions.twoOutputs,
+  unmasked: attentions.unmasked,
+  windowed: attentions.windowed,
+  withBias: attentions.withBias,
+};
+
+/** Who runs first and who last; the last one runs where nobody else can. */
+const ORDERS = [
+  "producer engines consumers",
+  "engines consumers producer",
+  "consumers producer engines",
+  "producer engines 1 2 0",
+  "0 engines producer 1 2",
+];
+
+/** Rows of a product and keys of attention: within a block, whole blocks, ragged ones, several tiles of a program. */
+const PLACES = ["few", "whole", "ragged", "many"] as const;
+type Place = (typeof PLACES)[number];
+
+type Draw = ReturnType<typeof drawFrom>;
+
+function launchFrom({ pick, whole }: Draw, place: Place, seed: number): Launch {
+  return {
+    config: whole(0, 99),
+    multiprocessors: place === "many" ? whole(1, 2) : whole(1, 7),
+    order: pick([...ORDERS, `random ${seed}`, `rank ${seed}`]),
+    version: pick(["3.6", "3.9"] as const),
+  };
+}
+
+function productSizes(place: Place, { pick, whole }: Draw) {
+  const of = { few: () => whole(1, 40), whole: () => 128, ragged: () => whole(129, 300), many: () => whole(300, 420) };
+  const turns = { few: whole(1, 8), whole: 16, ragged: whole(9, 40), many: pick([2, 8, 25]) };
+  // Rows of a described tensor are whole 16 bytes apart.
+  return { M: of[place](), N: 8 * Math.ceil(of[place]() / 8), K: 8 * turns[place] };
+}
+
+function attentionSizes(place: Place, { pick, whole }: Draw) {
+  const of = {
+    few: () => whole(1, 63),
+    whole: () => pick([64, 128]),
+    ragged: () => whole(65, 200),
+    many: () => whole(200, 420),
+  };
+  const S = of[place]();
+  return { H: place === "many" ? 2 : 1, S };
+}
+
+/** What a kernel needs besides. */
+function besides(name: string, S: number, { pick, whole }: Draw): Partial<Trial> & { readonly sizes?: object } {
+  switch (name) {
+    case "grouped":
+      return { sizes: { B: whole(1, 2), KH: 1 } };
+    case "byTurn":
+      return { sizes: { TURNS: Math.ceil(S / 64) } };
+    case "scaledByAny":
+      return { scalars: { by: pick([0.5, -0.25, 0]) } };
+    case "windowed":
+    case "slidingWindow":
+      return { constexprs: { WINDOW: pick([1, whole(2, 64), whole(65, 300)]) } };
+    case "softCapped":
+      return { constexprs: { CAP: pick([5, 400]) } };
+    case "padded":
+      // Each row sees the first key.
+      return { inputs: { shown: (place, uniform) => (place % S === 0 || uniform() < 0.6 ? 1 : 0) } };
+    case "lengths":
+      return { inputs: { lengths: (_, uniform) => Math.floor(uniform() * (S + 20)) } };
+    default:
+      return { constexprs: { CAUSAL: pick([true, false]) } };
+  }
+}
+
+const all = Object.entries({ product: productKernels, attention: attentionKernels }).flatMap(([form, kernels]) =>
+  Object.entries(kernels).flatMap(([name, kernel]) =>
+    PLACES.map((place) => ({ form: form as Trial["form"], name, kernel, place })),
+  ),
+);
+
+describe("warp-specialised kernels in the emulator", () => {
+  const cases = drawn("runs of warp-specialised kernels in the emulator", all, {
+    key: ({ name, place }) => `${name} ${place}`,
+    days: 4,
+  });
+
+  test("should compute what the evaluator does, in any order of their parts", { timeout: 600_000 }, async () => {
+    const built = new Map(cases.map(({ name, kernel }) => [name, compile(kernel as any) as any]));
+    const trials = cases.map(({ form, name, place }, i): Trial => {
+      const seed = seedOfRun() + 7919 * i;
+      const draw = drawFrom(seed);
+      const sizes = form === "product" ? productSizes(place, draw) : attentionSizes(place, draw);
+      const kernel = built.get(name);
+      const more = form === "product" ? {} : besides(name, (sizes as { S: number }).S, draw);
+      const length = kernel.signature.tensors[0].dims.at(-1);
+      const isFree = kernel.signature.constexprs.some((each: any) => each.name === length);
+      const head = { [length]: isFree ? draw.pick([64, 64, 128]) : name === "headsOf128" ? 128 : 64 };
+      const known = new Set<string>([
+        ...kernel.signature.sizes,
+        ...kernel.signature.constexprs.map((each: any) => each.name),
+      ]);
+      const wanted = Object.entries({ ...head, ...sizes, ...more.sizes }).filter(([dim]) => known.has(dim));
+      const constexprs = Object.entries(more.constexprs ?? {}).filter(([each]) => known.has(each));
+      const launch = launchFrom(draw, place, seed);
+      return {
+        ...more,
+        name: `${name}, ${JSON.stringify(Object.fromEntries(wanted))}, ${JSON.stringify(Object.fromEntries(constexprs))}, ${JSON.stringify(launch)}`,
+        form,
+        kernel,
+        dtype: draw.pick(["float16", "bfloat16"] as const),
+        sizes: Object.fromEntries(wanted),
+        constexprs: Object.fromEntries(constexprs),
+        launches: [launch],
+      };
+    });
+    const wrong = (await emulate(trials)).filter(({ wrong: found }) => found.some((each) => each !== null));
+    expect(wrong).toEqual([]);
+  });
+});

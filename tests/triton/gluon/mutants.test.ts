@@ -1,0 +1,226 @@
+/** Mistakes in the emitted text of warp-specialised kernels, each of which the emulator has to notice. */
+import { describe, expect, test } from "vitest";
+import { compile } from "tilescript";
+import { attention } from "../../../examples/flash-attention.js";
+import { gemm } from "../../../examples/gemm.js";
+import { linearGelu } from "../../../examples/linear-gelu.js";
+import { relativeAttention } from "../../../examples/relative-attention.js";
+import { drawn } from "../../support/drawn.js";
+import { inTwoLoops } from "../../unit/codegen/fixtures/attentions.js";
+import { emulate, type Launch, mistakesIn, type Trial } from "./emulated.js";
+
+/** A kernel, and where its mistakes are looked for. */
+interface Subject extends Pick<Trial, "form" | "sizes" | "constexprs"> {
+  readonly kernel: unknown;
+  /** Configs, multiprocessors and orders. */
+  readonly launches: readonly (readonly [number, number, string])[];
+}
+
+/** Three consumers, one and two, whose programs have not all as many tiles. */
+const inThree = [
+  [2, 3, "random 1"],
+  [1, 3, "engines consumers producer"],
+  [0, 4, "consumers producer engines"],
+] as const;
+
+const subjects: Readonly<Record<string, Subject>> = {
+  gemm: {
+    form: "product",
+    kernel: gemm,
+    sizes: { M: 584, N: 136, K: 200 },
+    launches: [
+      [7, 2, "random 1"],
+      [1, 2, "engines consumers producer"],
+    ],
+  },
+  linearGelu: {
+    form: "product",
+    kernel: linearGelu,
+    sizes: { M: 200, N: 392, K: 200 },
+    launches: [
+      [0, 1, "random 1"],
+      [1, 1, "engines consumers producer"],
+      [2, 1, "producer engines consumers"],
+    ],
+  },
+  attention: {
+    form: "attention",
+    kernel: attention,
+    sizes: { H: 2, S: 300, HEAD_DIM: 64 },
+    constexprs: { CAUSAL: true },
+    launches: inThree,
+  },
+  inTwoLoops: {
+    form: "attention",
+    kernel: inTwoLoops,
+    sizes: { H: 2, S: 300, D: 64 },
+    constexprs: { CAUSAL: false },
+    launches: inThree,
+  },
+  relativeAttention: {
+    form: "attention",
+    kernel: relativeAttention,
+    sizes: { H: 2, S: 100, HEAD_DIM: 128 },
+    launches: [
+      [0, 1, "random 1"],
+      [1, 3, "engines consumers producer"],
+      [2, 1, "consumers producer engines"],
+    ],
+  },
+};
+
+/** Changes that make no mistake, for whole kernels or at these sizes: what they are in, what they are, and why. */
+const harmless: readonly (readonly [kernels: string, changes: readonly string[], why: string])[] = [
+  [
+    "gemm linearGelu",
+    ["the next one in blocks.index(part * depth + i % depth)"],
+    "every consumer still has blocks of its own, in turn",
+  ],
+  [
+    "attention inTwoLoops relativeAttention",
+    ["the next one in o_blocks.index(part)"],
+    "every consumer still has a block of its own",
+  ],
+  [
+    "gemm linearGelu",
+    [
+      "always mbarrier.arrive(emptied.index((turn + STAGES - 1) % STAGES), pred=0 < K)",
+      "always mbarrier.arrive(emptied.index((turn + STAGES - 1) % STAGES), pred=0 < index_7)",
+      "off by one in 0 < K",
+      "off by one in 0 < index_7",
+    ],
+    "the wrapper launches no product of tensors without elements, so a tile has a turn",
+  ],
+  ["gemm linearGelu", ["the first operand alone of turn + STAGES #2"], "behind the turns, their count is above 0"],
+  [
+    "attention inTwoLoops relativeAttention",
+    ["a turn more of for i in range(gl.cdiv(tiles, gl.num_programs(0)))"],
+    "a lap without a tile does nothing",
+  ],
+  [
+    "attention inTwoLoops relativeAttention",
+    ["the next one in q_filled.index(i_1)"],
+    "each barrier still gets its announcement, before it or after the bytes",
+  ],
+  [
+    "attention",
+    [
+      "the first operand alone of index_1 + part * (BLOCK_M // CONSUMERS) + 1",
+      "the first operand alone of index_1 + part * (BLOCK_M // CONSUMERS) #2",
+      "the first operand alone of part * (BLOCK_M // CONSUMERS) #2",
+    ],
+    "more turns have a mask, which hides nothing there",
+  ],
+  [
+    "attention inTwoLoops",
+    [
+      "mbarrier.arrive(k_emptied.index(slot)) before products, sums = warpgroup_mma_wait(1, deps=(scoring, adding))",
+      "mbarrier.arrive(k_emptied.index(slot)) before products, sums = warpgroup_mma_wait(1, deps=(scoring, adding)) #2",
+    ],
+    "the producer waits for a slot of values first, which is emptied later",
+  ],
+  [
+    "relativeAttention",
+    [
+      "mbarrier.arrive(k_emptied.index(slot)) before value = gl.load(bias_base + (offsets - i_1)[:, None] - offsets_1[None, :])",
+      "mbarrier.arrive(k_emptied.index(slot)) before value = gl.load(bias_base + offsets_2 - offsets_1[None, :], mask=(offsets_3 >= 0) & (of...",
+    ],
+    "the products are waited for before the load, and the keys are read no more",
+  ],
+  [
+    "attention relativeAttention",
+    [
+      "with a sum in warpgroup_mma(queries, k_blocks.index(slot).reshape([BLOCK_N, HEAD_DIM]).permute((1, 0)...",
+      "with a sum in warpgroup_mma(queries, k_blocks.index(slot).reshape([BLOCK_N, HEAD_DIM]).permute((1, 0)... #2",
+    ],
+    "the sum is 0",
+  ],
+  [
+    "inTwoLoops",
+    [
+      "with a sum in warpgroup_mma(queries, k_blocks.index(slot).reshape([BLOCK_N, D]).permute((1, 0)), gl.z...",
+      "with a sum in warpgroup_mma(queries, k_blocks.index(slot).reshape([BLOCK_N, D]).permute((1, 0)), gl.z... #2",
+    ],
+    "the sum is 0",
+  ],
+  [
+    "attention inTwoLoops relativeAttention",
+    ["the next one in turn_given.index((part + 1) % CONSUMERS) #2", "the first operand alone of part + 1 #2"],
+    "a tile has one turn with a mask at most, and its last turn gives what is owed: consumers have another order",
+  ],
+  [
+    "relativeAttention",
+    ["the next one in turn_given.index((part + 1) % CONSUMERS)", "the first operand alone of part + 1"],
+    "a tile has one turn without a mask, and so have all",
+  ],
+  ["attention", ["off by one in offsets_1[None, :] < S"], "the row's own mask hides that key, too"],
+  [
+    "relativeAttention",
+    ["off by one in offsets_3 < DISTANCES"],
+    "rows past the end take the biases of the last one, so no lane lies there",
+  ],
+  [
+    "inTwoLoops relativeAttention",
+    [
+      "without mbarrier.wait(q_emptied.index(i_1), i & 1 ^ 1)",
+      "mbarrier.arrive(q_emptied.index(part)) before fence_async_shared()",
+    ],
+    "a tile of two turns waits for a slot that is emptied after the queries are read; that of one turn is in attention",
+  ],
+  [
+    "inTwoLoops",
+    ["off by one in offsets[:, None] >= offsets_1[None, :]"],
+    "no launch without a causal mask comes to it; attention has it",
+  ],
+];
+const isHarmless = (name: string, label: string): boolean =>
+  harmless.some(([kernels, changes]) => kernels.split(" ").includes(name) && changes.includes(changeOf(label)));
+/** Without the function that it is in. */
+const changeOf = (label: string): string => label.slice(label.indexOf(": ") + 2);
+
+const names = Object.keys(subjects);
+const built = names.map((name) => compile(subjects[name]!.kernel as any) as any);
+const mistakes = (await mistakesIn(built)).flatMap((labels, i) => labels.map((label) => ({ name: names[i]!, label })));
+const wanted = drawn("mistakes in warp-specialised kernels", mistakes, {
+  key: ({ name, label }) => `${name} ${label}`,
+  most: 48,
+  days: 6,
+});
+
+describe("mistakes in warp-specialised kernels", () => {
+  test("should all be found", { timeout: 600_000 }, async () => {
+    const trials = names.map((name, i): Trial => {
+      const { launches, ...subject } = subjects[name]!;
+      return {
+        ...subject,
+        name,
+        kernel: built[i],
+        dtype: "float16",
+        launches: launches.map(([config, multiprocessors, order]): Launch => ({
+          config,
+          multiprocessors,
+          order,
+          version: "3.9",
+        })),
+        mistakes: wanted.filter((each) => each.name === name).map(({ label }) => label),
+      };
+    });
+    const found = (await emulate(trials)).flatMap(({ name, wrong }, i) =>
+      trials[i]!.mistakes!.map((label, place) => {
+        const said = wrong[place] ?? null;
+        const isFound = said !== null && said !== "not reached" && !said.startsWith("unknown");
+        return { name, label, said, isFound };
+      }),
+    );
+    expect(found).toHaveLength(wanted.length);
+    expect(found.filter(({ name, label, isFound }) => isFound === isHarmless(name, label))).toEqual([]);
+  });
+
+  test("should name what stands in the texts", () => {
+    const known = mistakes.map(({ name, label }) => `${name}: ${changeOf(label)}`);
+    const stale = harmless.flatMap(([kernels, changes]) =>
+      changes.filter((change) => !kernels.split(" ").some((name) => known.includes(`${name}: ${change}`))),
+    );
+    expect(stale).toEqual([]);
+  });
+});

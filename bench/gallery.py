@@ -1,9 +1,9 @@
 """Times the examples on a GPU beside what a user would run instead, and beside the GPU's limit.
 
-``python bench/gallery.py FOLDER --out RESULT.json``: bench/gallery.ts writes FOLDER. All ways to one result run in turns,
-round after round, forwards and backwards, the limit among them: a copy of as many bytes, or nothing where products
-decide. A part goes into RESULT.json when all of it is measured. A call measures the parts that RESULT.json lacks, or has
-of other kernels, and begins none after ``--minutes``; call again to go on. ``--only`` measures some parts, also anew.
+``python bench/gallery.py FOLDER --out RESULT.json``: bench/gallery.ts writes FOLDER. All ways to one result run in
+turns, round after round, forwards and backwards, the limit among them: a copy of as many bytes, or nothing where
+products decide. A part goes into RESULT.json when all of it is measured. A call measures the parts that RESULT.json
+lacks, or has of other kernels, and begins none after ``--minutes``; call again to go on. ``--only`` measures some parts, also anew.
 Variants of FOLDER, examples with something changed, run in the same turns, each with inputs of its own.
 """
 

@@ -1,4 +1,4 @@
-"""How bench/gallery.py goes on with what it measured before: parts are kept only of equal device, versions and kernels."""
+"""How bench/gallery.py goes on: parts are kept only of equal device, versions and kernels."""
 
 
 def begin(kept, facts, kernels):
@@ -7,9 +7,11 @@ def begin(kept, facts, kernels):
         return facts | {"parts": {}, "rows": [], "ratios": []}
     for key, value in facts.items():
         if kept.get(key) != value:
-            raise ValueError(f"what was measured before is of {key} {kept.get(key)}, and this is {value}: write another file")
+            before = f"what was measured before is of {key} {kept.get(key)}"
+            raise ValueError(f"{before}, and this is {value}: write another file")
     parts = {part: found for part, found in kept["parts"].items() if kernels.get(part) == found["kernels"]}
-    return facts | {"parts": parts} | {key: [row for row in kept[key] if row["part"] in parts] for key in ("rows", "ratios")}
+    figures = {key: [row for row in kept[key] if row["part"] in parts] for key in ("rows", "ratios")}
+    return facts | {"parts": parts} | figures
 
 
 def left(result, kernels):

@@ -250,16 +250,24 @@ def gemm_persistent(pair, small):
 
 
 def gemm_tma(pair, small):
-    blocks = [pair.options[f"BLOCK_{axis}"] for axis in "MNK"]
+    yield from described_products(pair, small, pair.options["BLOCK_N"], lambda tiles: tiles)
+
+
+def gemm_persistent_tma(pair, small):
+    count = 3 if INTERPRETED else torch.cuda.get_device_properties(0).multi_processor_count
+    yield from described_products(pair, small, pair.options["HALF_N"], lambda tiles: min(count, tiles))
+
+
+def described_products(pair, small, stored, programs):
+    """``stored`` columns of a block are stored at once; ``programs`` says how many compute so many blocks."""
+    rows, columns, depth = (pair.options[f"BLOCK_{axis}"] for axis in "MNK")
     for m, n, k, a, b, expected in products(small, (4000, 4104, 4104)):
 
         def written(a=a, b=b, m=m, n=n, k=k):
             c = torch.empty((m, n), device=DEVICE, dtype=a.dtype)
-            described = [
-                TensorDescriptor.from_tensor(each, [blocks[i], blocks[j]])
-                for each, (i, j) in zip((a, b, c), ((0, 2), (2, 1), (0, 1)), strict=True)
-            ]
-            grid = (triton.cdiv(m, blocks[0]) * triton.cdiv(n, blocks[1]),)
+            blocks = ((a, [rows, depth]), (b, [depth, columns]), (c, [rows, stored]))
+            described = [TensorDescriptor.from_tensor(each, block) for each, block in blocks]
+            grid = (programs(triton.cdiv(m, rows) * triton.cdiv(n, columns)),)
             pair.kernel[grid](*described, m, k, n, **pair.options)
             return c
 
@@ -403,6 +411,7 @@ CASES = {
         gemm,
         gemm_persistent,
         gemm_tma,
+        gemm_persistent_tma,
         grouped_gemm,
         gemm_block_scaled,
         attention_forward,

@@ -4,6 +4,7 @@ import { asin } from "../../../examples/asin.js";
 import { dependentAdd } from "../../../examples/dependent-launch.js";
 import { dropout } from "../../../examples/dropout.js";
 import { gemmBlockScaled } from "../../../examples/gemm-block-scaled.js";
+import { gemmPersistentTma } from "../../../examples/gemm-persistent-tma.js";
 import { gemmPersistent } from "../../../examples/gemm-persistent.js";
 import { gemmTma } from "../../../examples/gemm-tma.js";
 import { gemm } from "../../../examples/gemm.js";
@@ -103,6 +104,12 @@ export const pairs: readonly Pair[] = [
   // by 5 % from process to process, and autotuning takes this config.
   { ...ofPersistent, config: 2, timed: "ragged" },
   { kernel: "gemm_tma", example: gemmTma, file: "gemm-tma", twin: "gemm_tma" },
+  {
+    kernel: "gemm_persistent_tma",
+    example: gemmPersistentTma,
+    file: "gemm-persistent-tma",
+    twin: "gemm_persistent_tma",
+  },
   {
     kernel: "grouped_gemm",
     example: groupedGemm,

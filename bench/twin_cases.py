@@ -154,6 +154,21 @@ def softmax(pair, small):
         yield pair.case((m, n), (x,), written, (torch.softmax(x.double(), -1),), torch.float32)
 
 
+def softmax_rows(pair, small):
+    count = 3 if INTERPRETED else torch.cuda.get_device_properties(0).multi_processor_count
+    for m, n in [(9, 70)] if small else [(4096, 1024), (4096, 1000)]:
+        x = normal(m, n, dtype=torch.float32)
+
+        def written(x=x, m=m, n=n):
+            y = torch.empty_like(x)
+            block = triton.next_power_of_2(n)
+            programs = min(triton.cdiv(m, pair.options["ROWS"]), count * pair.options["RESIDENT"])
+            pair.kernel[(programs,)](x, y, m, n, x.stride(0), y.stride(0), BLOCK_N=block, **pair.options)
+            return y
+
+        yield pair.case((m, n), (x,), written, (torch.softmax(x.double(), -1),), torch.float32)
+
+
 def rows_of(small):
     """The sizes and the inputs of layer normalisation, with the mean and the reciprocal deviation of each row."""
     for m, n in [(5, 70)] if small else [(4096, 8192), (4096, 8000)]:
@@ -405,6 +420,7 @@ CASES = {
         asin,
         dependent_add,
         softmax,
+        softmax_rows,
         layer_norm_forward,
         layer_norm_gradients,
         column_sums,

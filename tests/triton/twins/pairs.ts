@@ -10,6 +10,7 @@ import { gemmTma } from "../../../examples/gemm-tma.js";
 import { gemm } from "../../../examples/gemm.js";
 import { groupedGemm } from "../../../examples/grouped-gemm.js";
 import { layerNorm } from "../../../examples/layer-norm.js";
+import { softmaxRows } from "../../../examples/softmax-rows.js";
 import { softmax } from "../../../examples/softmax.js";
 import { vectorAdd } from "../../../examples/vector-add.js";
 import { gatedDeltaH } from "../../kernels/ports/gated-delta.js";
@@ -96,6 +97,14 @@ export const pairs: readonly Pair[] = [
   { ...ofGatedDelta, constants: { K: 256, V: 128 } },
   { kernel: "vector_add", example: vectorAdd, file: "vector-add", twin: "vector_add" },
   { kernel: "softmax", example: softmax, file: "softmax", twin: "softmax", config: 2, constants: { BLOCK_N: 4096 } },
+  {
+    kernel: "softmax_rows",
+    example: softmaxRows,
+    file: "softmax-rows",
+    twin: "softmax_rows",
+    config: 2,
+    constants: { BLOCK_N: 1024 },
+  },
   { kernel: "dropout", example: dropout, file: "dropout", twin: "dropout" },
   { kernel: "asin", example: asin, file: "asin", twin: "asin" },
   { kernel: "gemm", example: gemm, file: "gemm", twin: "gemm" },

@@ -168,19 +168,23 @@ describe("commands on files", { timeout: 60_000 }, () => {
 describe("new", { timeout: 60_000 }, () => {
   drawTests("new files", "templates");
 
-  it("should make a kernel that runs at once, with a test that passes", async () => {
-    const made = await tilescript("new", "add-relu");
-    expect(made.stdout).toBe(
-      "made add-relu.ts\nmade add-relu.test.ts\nnext: npx tsx add-relu.ts --run, and `npx vitest run` tests it",
-    );
-    expect((await tilescript("check", "add-relu.ts")).stdout).toBe(
-      "add_relu: ok, 3 of 3 accesses proved for all shapes and 2 configs",
-    );
-    const ran = await execa(tsx, ["add-relu.ts", "--run", "--device", "eval"], { cwd: folder, reject: false });
-    expect(ran.stdout).toMatch(/^add_relu passed/);
-    const tested = await execa(join(root, "node_modules", ".bin", "vitest"), ["run"], { cwd: folder, reject: false });
-    expect(tested.stdout + tested.stderr).toMatch(/Tests .*1 passed/);
-  });
+  it.each(["module", "commonjs"])(
+    "should make a kernel that runs at once, with a test that passes, in a package of type %s",
+    async (type) => {
+      await writeFile(join(folder, "package.json"), JSON.stringify({ type }));
+      const made = await tilescript("new", "add-relu");
+      expect(made.stdout).toBe(
+        "made add-relu.ts\nmade add-relu.test.ts\nnext: npx tsx add-relu.ts --run, and `npx vitest run` tests it",
+      );
+      expect((await tilescript("check", "add-relu.ts")).stdout).toBe(
+        "add_relu: ok, 3 of 3 accesses proved for all shapes and 2 configs",
+      );
+      const ran = await execa(tsx, ["add-relu.ts", "--run", "--device", "eval"], { cwd: folder, reject: false });
+      expect(ran.stdout).toMatch(/^add_relu passed/);
+      const tested = await execa(join(root, "node_modules", ".bin", "vitest"), ["run"], { cwd: folder, reject: false });
+      expect(tested.stdout + tested.stderr).toMatch(/Tests .*1 passed/);
+    },
+  );
 
   it("should make a project, and refuse to overwrite", async () => {
     const { stdout } = await tilescript("new", "add-relu", "--project", "--json");

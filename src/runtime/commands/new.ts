@@ -37,8 +37,8 @@ export const create: PlainCommand<JsonOptions & { readonly project?: true }> = {
     if (json) printJson(streams, { ok: true, files } satisfies NewReport);
     else {
       for (const path of files) streams.out(`made ${path}\n`);
-      const first = project ? [] : await missing(resolve(files[0]!));
-      if (first.length > 0) streams.out(`first: ${first.join(" && ")}\n`);
+      const first = project ? [] : missing(resolve(files[0]!));
+      for (const command of first) streams.out(`first: ${command}\n`);
       const start = project ? `cd ${name} && npm install && npm start` : `npx tsx ${name}.ts --run`;
       streams.out(`next: ${start}, and \`npx vitest run\` tests it\n`);
     }
@@ -46,15 +46,10 @@ export const create: PlainCommand<JsonOptions & { readonly project?: true }> = {
   },
 };
 
-/** Commands that add what the project lacks: packages that the files import, and `"type": "module"`. */
-async function missing(file: string): Promise<readonly string[]> {
+/** The command that adds the packages that the files import, where some are missing. Any kind of module will do. */
+function missing(file: string): readonly string[] {
   const packages = ["tsx", "vitest", "fast-check"].filter((name) => !above(file, join("node_modules", name)));
-  const manifest = above(file, "package.json");
-  const isModule = manifest !== undefined && /"type":\s*"module"/.test(await readFile(manifest, "utf8"));
-  return [
-    ...(packages.length > 0 ? [`npm install --save-dev ${packages.join(" ")}`] : []),
-    ...(isModule ? [] : ["npm pkg set type=module"]),
-  ];
+  return packages.length > 0 ? [`npm install --save-dev ${packages.join(" ")}`] : [];
 }
 
 /** The template with `starter` replaced by the kernel's name: as an identifier, in snake_case, or as a file name. */

@@ -133,7 +133,8 @@ const all = Object.entries({ product: productKernels, attention: attentionKernel
 describe("warp-specialised kernels in the emulator", () => {
   const cases = drawn("runs of warp-specialised kernels in the emulator", all, {
     key: ({ name, place }) => `${name} ${place}`,
-    days: 4,
+    most: 12,
+    days: 8,
   });
 
   test("should compute what the evaluator does, in any order of their parts", { timeout: 600_000 }, async () => {

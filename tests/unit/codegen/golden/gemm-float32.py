@@ -172,6 +172,13 @@ def gemm_float32(
         raise _beyond_int32("gemm_float32: b")
     if (M - 1) * stride_cm + (N - 1) * stride_cn >= _INT32_REACH:
         raise _beyond_int32("gemm_float32: out")
+    _check_gpu(
+        device,
+        80,
+        [],
+        "gemm_float32 is for sm_80 and later: Triton divides a "
+        "product into three of TF32 for NVIDIA's GPUs only",
+    )
 
     def grid(meta):
         return (triton.cdiv(M, meta["BLOCK_M"]) * triton.cdiv(N, meta["BLOCK_N"]),)
@@ -246,6 +253,22 @@ def _launch_key(tensors, numbers, options):
     """What Triton compiles for, given dtypes: equal keys are launches of one binary."""
     places = [x if x is None else x.data_ptr() % 16 for x in tensors]
     return *places, *numbers, *options.values()
+
+
+def _check_gpu(device, cuda, hip, wanted):
+    """Refuses a GPU that the kernel is not for."""
+    # Without a GPU, PyTorch only traces.
+    if _INTERPRETED or not torch.cuda.is_available():
+        return
+    if torch.version.hip is None:
+        major, minor = torch.cuda.get_device_capability(device)
+        found = f"sm_{major}{minor}"
+        is_wanted = cuda is not None and 10 * major + minor >= cuda
+    else:
+        found = torch.cuda.get_device_properties(device).gcnArchName.split(":")[0]
+        is_wanted = found in hip
+    if not is_wanted:
+        raise RuntimeError(f"{wanted}; this GPU is {found}")
 
 
 def _records_gradient(label, *tensors):

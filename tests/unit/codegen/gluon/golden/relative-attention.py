@@ -45,12 +45,17 @@ def _first_config(_call, quantiles):
     return [0.0, 0.0, 0.0]
 
 
+def _maxnreg(most):
+    """The most registers that a thread may use: AMD's compiler takes no such option."""
+    return {} if torch.version.hip else {"maxnreg": most}
+
+
 @triton.autotune(
     configs=[
         triton.Config({"BLOCK_M": 128, "BLOCK_N": 64}, num_warps=8, num_stages=3),
         triton.Config({"BLOCK_M": 128, "BLOCK_N": 64}, num_warps=4, num_stages=3),
         triton.Config(
-            {"BLOCK_M": 128, "BLOCK_N": 32}, num_warps=4, num_stages=3, maxnreg=168
+            {"BLOCK_M": 128, "BLOCK_N": 32}, num_warps=4, num_stages=3, **_maxnreg(168)
         ),
         triton.Config({"BLOCK_M": 64, "BLOCK_N": 64}, num_warps=4, num_stages=3),
         triton.Config({"BLOCK_M": 64, "BLOCK_N": 32}, num_warps=4, num_stages=3),

@@ -38,12 +38,15 @@ const MOST_MOVES = 0.5;
 const MOST_MOVES_AT_RANDOM = 1;
 /** Likewise of a random one with three consumers, which have 160 registers a thread, not 240. */
 const MOST_MOVES_BY_THREE = 4;
+/** Likewise of a random one whose turns load, at most 5.5: 128 keys of a bias take as many registers as their scores. */
+const MOST_MOVES_BY_LOADING = 6;
 /**
  * Bytes of a thread that lie in memory where a tile begins and ends: what they cost is little next to its turns, and bounds
  * are there to notice if they grow.
  */
 const MOST_AROUND = 96;
 const MOST_AROUND_THREE = 160;
+const MOST_AROUND_LOADING = 288;
 /** Kernels of a test: each takes a quarter of a minute to compile where the machine is busy. */
 const TOGETHER = 3;
 
@@ -55,20 +58,27 @@ interface Sample {
   readonly others?: Readonly<Record<string, string>>;
   /** Constexprs that no config sets. */
   readonly constants?: Readonly<Record<string, number | boolean>>;
+  /** It is random, and its turns load. */
+  readonly loads?: boolean;
 }
 
 const isCausal = seedOfRun() % 2 === 0;
 const head = seedOfRun() % 3 === 0 ? 64 : 128;
+
+/** What random kernels call the tensors that a turn loads from. */
+const LOADS: ReadonlySet<string> = new Set(["bias", "slopes", "shown", "documents", "lengths"]);
 
 /** Random attention, at its first size. */
 function atRandom(seed: number): Sample {
   const { name, kernel, dtype, words, sizes } = randomAttention(seed);
   const [{ D, E }] = sizes as [Record<string, number>];
   const others = {
-    ...Object.fromEntries(["lse", "bests", "totals"].map((output) => [output, "float32"])),
+    ...Object.fromEntries(["lse", "bests", "totals", "slopes"].map((tensor) => [tensor, "float32"])),
+    ...{ shown: "int8", documents: "int32", lengths: "int32" },
     ...(words.split(", ").includes("float32") && { o: "float32" }),
   };
-  return { name, kernel, dtype, others, constants: { D: D!, ...(E && { E }), CAUSAL: isCausal } };
+  const loads = words.split(", ").some((word) => LOADS.has(word));
+  return { name, kernel, dtype, others, constants: { D: D!, ...(E && { E }), CAUSAL: isCausal }, loads };
 }
 
 const RANDOM = 40;
@@ -143,12 +153,17 @@ async function asked(group: readonly Sample[], from: number) {
   );
 }
 
-function checkOf({ name, registers, shared, products: count, turns, spilled, config }: Compiled): void {
+function checkOf(
+  { name, registers, shared, products: count, turns, spilled, config }: Compiled,
+  { loads = false }: Sample,
+): void {
   const isOfThree = config["CONSUMERS"] === 3;
-  const most = !isRandom({ name }) ? MOST_MOVES : isOfThree ? MOST_MOVES_BY_THREE : MOST_MOVES_AT_RANDOM;
+  const mostAtRandom = loads ? MOST_MOVES_BY_LOADING : isOfThree ? MOST_MOVES_BY_THREE : MOST_MOVES_AT_RANDOM;
+  const most = isRandom({ name }) ? mostAtRandom : MOST_MOVES;
+  const mostAround = loads ? MOST_AROUND_LOADING : isOfThree ? MOST_AROUND_THREE : MOST_AROUND;
   expect(turns.length).toBeGreaterThan(0);
   for (const { instructions, moves } of turns) expect((100 * moves) / instructions).toBeLessThanOrEqual(most);
-  expect(spilled).toBeLessThanOrEqual(isOfThree ? MOST_AROUND_THREE : MOST_AROUND);
+  expect(spilled).toBeLessThanOrEqual(mostAround);
   expect(registers).toBeLessThanOrEqual(255);
   expect(shared).toBeLessThanOrEqual(SHARED_BYTES);
   expect(count).toBeGreaterThan(0);
@@ -166,9 +181,9 @@ describe.each(versions)("Triton %s", (version, pythonOf) => {
       expect(compiled.map(({ name, error }) => ({ name, error }))).toEqual(
         lines.map(({ name }) => ({ name, error: undefined })),
       );
-      for (const each of compiled) {
+      for (const [i, each] of compiled.entries()) {
         expect(each.triton.startsWith(version)).toBe(true);
-        checkOf(each);
+        checkOf(each, group[i]!);
       }
     },
   );

@@ -93,7 +93,14 @@ const ONLY_ONE = "unknown; the other Triton compiles the same source to no more 
 export const pairs: readonly Pair[] = [
   { ...ofGroups, constants: { GROUP: 128, BLOCK: 128 } },
   { ...ofGroups, constants: { GROUP: 96, BLOCK: 128 } },
-  { ...ofGatedDelta, constants: { K: 128, V: 128 } },
+  {
+    ...ofGatedDelta,
+    constants: { K: 128, V: 128 },
+    excess: {
+      "3.6 aligned": { instructions: [1062, 1067], loop: [458, 450], cause: ONLY_ONE },
+      "3.6 odd": { instructions: [1062, 1067], loop: [458, 450], cause: ONLY_ONE },
+    },
+  },
   { ...ofGatedDelta, constants: { K: 256, V: 128 } },
   { kernel: "vector_add", example: vectorAdd, file: "vector-add", twin: "vector_add" },
   { kernel: "softmax", example: softmax, file: "softmax", twin: "softmax", config: 2, constants: { BLOCK_N: 4096 } },
@@ -111,7 +118,12 @@ export const pairs: readonly Pair[] = [
   { ...ofPersistent, timed: "aligned" },
   // With larger blocks and nothing known of strides, hundreds of bytes of each thread lie in memory: times then differ
   // by 5 % from process to process, and autotuning takes this config.
-  { ...ofPersistent, config: 2, timed: "ragged" },
+  {
+    ...ofPersistent,
+    config: 2,
+    timed: "ragged",
+    excess: { "3.6 aligned": { instructions: [1252, 1226], loop: [415, 406], cause: ONLY_ONE } },
+  },
   { kernel: "gemm_tma", example: gemmTma, file: "gemm-tma", twin: "gemm_tma" },
   {
     kernel: "gemm_persistent_tma",
@@ -130,7 +142,11 @@ export const pairs: readonly Pair[] = [
       "3.6 aligned": { instructions: [683, 651], loop: [106, 103], cause: BOUNDS_OF_SUMS },
     },
   },
-  ofBlockScaled,
+  {
+    ...ofBlockScaled,
+    // The loops have the same statements; outside of them the emitted kernel has ten instructions less.
+    excess: { "3.6 aligned": { instructions: [1443, 1450], loop: [843, 840], cause: ONLY_ONE } },
+  },
   { ...ofBlockScaled, target: "sm100" },
   { kernel: "dependent_add", example: dependentAdd, file: "dependent-launch", twin: "dependent_add" },
   {

@@ -74,7 +74,9 @@ function atRandom(seed: number): Sample {
   const [{ D, E }] = sizes as [Record<string, number>];
   const others = {
     ...Object.fromEntries(["lse", "bests", "totals", "slopes"].map((tensor) => [tensor, "float32"])),
-    ...{ shown: "int8", documents: "int32", lengths: "int32" },
+    shown: "int8",
+    documents: "int32",
+    lengths: "int32",
     ...(words.split(", ").includes("float32") && { o: "float32" }),
   };
   const loads = words.split(", ").some((word) => LOADS.has(word));

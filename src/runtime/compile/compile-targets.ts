@@ -136,20 +136,21 @@ interface Launch {
  */
 function launchesFor(
   kernel: CompiledKernel,
-  { triton: [backend, arch, lanes] }: Target,
+  { triton }: Target,
   cases: readonly Case[],
   { config, sizes }: Selection,
 ): readonly Launch[] {
-  const configs = configsOf(kernel, { config, on: [backend, arch, lanes] });
-  const plain = cases.filter((at) => configs.includes(at.config));
-  if (!kernel.specialised || backend !== "cuda" || arch !== 90 || config !== undefined)
-    return plain.map((at) => ({ at }));
-  const first = plain.filter((at) => at.config === plain[0]!.config);
-  const own = first.flatMap((given) => {
+  const configs = configsOf(kernel, { config, on: triton });
+  const plain = cases.filter((at) => configs.includes(at.config)).map((at): Launch => ({ at }));
+  const isHopper = triton[0] === "cuda" && triton[1] === 90;
+  if (!kernel.specialised || !isHopper || config !== undefined) return plain;
+  const places = [...kernel.specialised.keys()];
+  const first = plain.filter(({ at }) => at.config === plain[0]!.at.config);
+  const own = first.flatMap(({ at: given }) => {
     const at = sizes || given.layouts ? given : movableCase(kernel, given);
-    return [...kernel.specialised!.keys()].map((specialised) => ({ at, specialised }));
+    return places.map((specialised): Launch => ({ at, specialised }));
   });
-  return [...plain.map((at) => ({ at })), ...own];
+  return [...plain, ...own];
 }
 
 /** Whether the plain kernel was compiled again, because the case does not suit the specialised one. */

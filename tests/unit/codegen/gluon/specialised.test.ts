@@ -10,6 +10,7 @@ import { linearGelu } from "../../../../examples/linear-gelu.js";
 import { relativeAttention } from "../../../../examples/relative-attention.js";
 import { softmax } from "../../../../examples/softmax.js";
 import { vectorAdd } from "../../../../examples/vector-add.js";
+import { moduleNames } from "../../../../src/codegen/names/kernel-names.js";
 import { lint } from "../../../support/emit.js";
 import * as attentions from "../fixtures/attentions.js";
 import * as products from "../fixtures/products.js";
@@ -88,6 +89,21 @@ test("should hide no name of the module behind one of the author's", async () =>
   const multiply = functionIn(python, "_named_multiply");
   expect(multiply).toContain("gl_1 = acc * 2.0");
   expect(multiply).not.toMatch(/^ +(gl|tma) = /m);
+});
+
+test("should keep the names of its helpers from authors", async () => {
+  // Each module takes these itself, so that they come after an author's.
+  const taken = /^_(?:gemm|attention)_|^_set_specialised_blocks$|^_fitting_configs$/;
+  const kept = moduleNames();
+  for (const kernel of [gemm, attention]) {
+    const { python } = (await build(kernel)).emit({ specialise: "auto" });
+    const own = [...python.matchAll(/^(?:def |class )?(_\w+)(?:\(| = |:)/gm)].map(([, name]) => name!);
+    expect(own).toContain("_is_faster");
+    expect(own.filter((name) => !taken.test(name) && kept.isFree(name))).toEqual([]);
+    const locals = [...python.matchAll(/^    (?:    )?def (_\w+)\(/gm)].map(([, name]) => name!);
+    expect(locals).toContain("_plain");
+    expect(locals.filter((name) => !/^__/.test(name) && kept.isFree(name))).toEqual([]);
+  }
 });
 
 test("should give its own constexprs other names than the author's", async () => {

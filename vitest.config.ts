@@ -16,6 +16,7 @@ const shared = {
 };
 
 const settings = {
+  setupFiles: "tests/support/once.ts",
   testTimeout: 120_000,
   // Every kernel that a test builds keeps the rules of each stage (src/check/stages.ts).
   env: { TILESCRIPT_STAGES: "1" },

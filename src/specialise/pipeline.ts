@@ -1,6 +1,6 @@
 /**
  * What the parts of a warp-specialised kernel do, step by step: one part loads blocks into a ring of shared buffers, one
- * to three others multiply them. The emitter writes these steps as Gluon, and `barrier-model.ts` explores them.
+ * to three others multiply them. The emitter writes these steps as Gluon, and a test explores them (`barrier-model.ts`).
  *
  * The ring has STAGES slots. A barrier is signalled when a slot's blocks have arrived, another when every consumer has
  * read them. A running count of turns gives a turn's slot (count mod STAGES) and the parity of its barriers

@@ -146,6 +146,8 @@ describe("the command where", { timeout: 120_000 }, () => {
   const cases = drawn("faults of a process", faults, {
     key: ({ title }) => title,
     always: ["the current folder is gone"],
+    aDay: 7,
+    isOfTests: true,
   });
   it.each(cases)("$title", async ({ shell, env = {}, code, out = /(?:)/, err = /^(?!\s+at )/m }) => {
     const python = await requirePython();
@@ -170,7 +172,11 @@ describe("a signal", { timeout: 120_000 }, () => {
   const signals = (["SIGINT", "SIGTERM", "SIGHUP"] as const).flatMap((signal) =>
     (["probe", "worker"] as const).map((stage) => ({ signal, stage })),
   );
-  const cases = drawn("signals", signals, { key: ({ signal, stage }) => `${signal} ${stage}` });
+  const cases = drawn("signals", signals, {
+    key: ({ signal, stage }) => `${signal} ${stage}`,
+    aDay: 2,
+    isOfTests: true,
+  });
   it.each(cases)("$signal ends the command and a $stage that never answers", async ({ signal, stage }) => {
     const started = join(folder, `started-${signal}-${stage}`);
     const python = join(folder, `python-${signal}-${stage}`);

@@ -228,31 +228,35 @@ const workerFaults: readonly WorkerFault[] = [
 ];
 
 describe("a worker whose Python", { timeout: 30_000 }, () => {
-  it.each(drawn("faults of a Python", workerFaults, { key: ({ title }) => title, always: ["prints when it starts"] }))(
-    "$title",
-    async ({ site, torch = NO_TORCH, beside = {}, env = {}, kind, says, then, leaves }) => {
-      const path = join(folder, "a 'path'");
-      await mkdir(path);
-      const files = { ...(site !== undefined && { "sitecustomize.py": site }), "torch.py": torch, ...beside };
-      for (const [name, text] of Object.entries(files)) await writeFile(join(path, name), text);
-      const left = join(folder, "pids");
-      let printed = 0;
-      const worker = new Worker({
-        python: "python3",
-        device: "compiler",
-        env: { PATH: process.env["PATH"], HOME: process.env["HOME"], PYTHONPATH: path, PIDS: left, ...env },
-        startMs: kind === "timeout" && site !== undefined ? 1_500 : 20_000,
-        onOutput: (text) => (printed += text.length),
-      });
-      const ask = () => worker.request({ type: "launches", cases: [] }, kind === "timeout" ? 1_500 : 20_000);
-      expect(await ask()).toMatchObject({ ok: false, error: { kind, message: expect.stringMatching(says) } });
-      // A second request is served in the same way, by another process where the first is gone.
-      expect(await ask()).toMatchObject({ ok: false, error: { message: expect.stringMatching(then ?? says) } });
-      await worker.stop();
-      if (leaves) expect(await areGone(left)).toBe(true);
-      if (site?.includes("1 << 24")) expect(printed).toBeGreaterThanOrEqual(1 << 24);
-    },
-  );
+  it.each(
+    drawn("faults of a Python", workerFaults, {
+      key: ({ title }) => title,
+      always: ["prints when it starts"],
+      aDay: 21,
+      isOfTests: true,
+    }),
+  )("$title", async ({ site, torch = NO_TORCH, beside = {}, env = {}, kind, says, then, leaves }) => {
+    const path = join(folder, "a 'path'");
+    await mkdir(path);
+    const files = { ...(site !== undefined && { "sitecustomize.py": site }), "torch.py": torch, ...beside };
+    for (const [name, text] of Object.entries(files)) await writeFile(join(path, name), text);
+    const left = join(folder, "pids");
+    let printed = 0;
+    const worker = new Worker({
+      python: "python3",
+      device: "compiler",
+      env: { PATH: process.env["PATH"], HOME: process.env["HOME"], PYTHONPATH: path, PIDS: left, ...env },
+      startMs: kind === "timeout" && site !== undefined ? 1_500 : 20_000,
+      onOutput: (text) => (printed += text.length),
+    });
+    const ask = () => worker.request({ type: "launches", cases: [] }, kind === "timeout" ? 1_500 : 20_000);
+    expect(await ask()).toMatchObject({ ok: false, error: { kind, message: expect.stringMatching(says) } });
+    // A second request is served in the same way, by another process where the first is gone.
+    expect(await ask()).toMatchObject({ ok: false, error: { message: expect.stringMatching(then ?? says) } });
+    await worker.stop();
+    if (leaves) expect(await areGone(left)).toBe(true);
+    if (site?.includes("1 << 24")) expect(printed).toBeGreaterThanOrEqual(1 << 24);
+  });
 
   it("is started in a folder with files of Python's own names", async () => {
     for (const name of ["random", "json", "tokenize", "argparse", "tilescript_worker"])
@@ -321,18 +325,22 @@ const probeFaults: readonly ProbeFault[] = [
 ];
 
 describe("a program named as Python that", { timeout: 30_000 }, () => {
-  it.each(drawn("faults of a program", probeFaults, { key: ({ title }) => title, always: ["never answers"] }))(
-    "$title",
-    async ({ script, name = "python", mode = 0o755, says }) => {
-      const python = join(folder, name);
-      await writeFile(python, `#!/bin/sh\n${script}\n`);
-      await chmod(python, mode);
-      const left = join(folder, "pids");
-      const env = { PATH: process.env["PATH"], PIDS: left };
-      const probe = probePython(python, join(folder, "cache"), env, 1_000);
-      if (says) await expect(probe).rejects.toThrow(says);
-      else expect(await probe).toEqual(JSON.parse(ANSWER));
-      if (script.includes("PIDS")) expect(await areGone(left)).toBe(true);
-    },
-  );
+  it.each(
+    drawn("faults of a program", probeFaults, {
+      key: ({ title }) => title,
+      always: ["never answers"],
+      aDay: 9,
+      isOfTests: true,
+    }),
+  )("$title", async ({ script, name = "python", mode = 0o755, says }) => {
+    const python = join(folder, name);
+    await writeFile(python, `#!/bin/sh\n${script}\n`);
+    await chmod(python, mode);
+    const left = join(folder, "pids");
+    const env = { PATH: process.env["PATH"], PIDS: left };
+    const probe = probePython(python, join(folder, "cache"), env, 1_000);
+    if (says) await expect(probe).rejects.toThrow(says);
+    else expect(await probe).toEqual(JSON.parse(ANSWER));
+    if (script.includes("PIDS")) expect(await areGone(left)).toBe(true);
+  });
 });

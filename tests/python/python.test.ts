@@ -15,7 +15,12 @@ const files = readdirSync(tests).filter((name) => /^test_.*\.py$/.test(name));
 
 // One process tests all files that are drawn, since most of its time goes into importing torch.
 it("should pass the worker's own tests", { timeout: 300_000 }, async () => {
-  const chosen = drawn("files of the worker's tests", files, { key: (name) => name, sources: sourcesOf, least: 2 });
+  const chosen = drawn("files of the worker's tests", files, {
+    key: (name) => name,
+    sources: sourcesOf,
+    least: 2,
+    aDay: 9,
+  });
   const modules = chosen.map((name) => name.replace(/\.py$/, ""));
   const env = { PYTHONPATH: [pythonFolder, tests].join(delimiter), PYTHONDONTWRITEBYTECODE: "1" };
   const ran = await execa(await requirePython(), ["-m", "unittest", ...modules], { env, reject: false });

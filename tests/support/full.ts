@@ -1,10 +1,11 @@
 /**
  * `npm run test:full`: every case of every test. `npm run test:rest`, after `npm test`: the files that left something out,
- * but for the tests of theirs that it drew, so that both together are the full run. Further arguments go to vitest.
+ * but for the tests of theirs that it passed whole (`once.ts`), so that both together are the full run. Further arguments
+ * go to vitest.
  */
 import { execFileSync } from "node:child_process";
 import { copyFileSync } from "node:fs";
-import { leftOutFile, readLeftOut, restFile } from "./drawn.js";
+import { leftOutFile, readLeftOut, restFile } from "./records.js";
 
 const [first, ...others] = process.argv.slice(2);
 const rest = first === "--rest";

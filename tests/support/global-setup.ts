@@ -4,11 +4,13 @@
  */
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { findPython } from "../../src/runtime/python/environment.js";
 import { setup } from "../../src/runtime/python/install-environment.js";
 import { makeProject } from "./installed.js";
-import { isFullRun, type LeftOut, leftOutFile, readLeftOut, seedOfRun } from "./drawn.js";
+import type { TestModule, TestProject } from "vitest/node";
+import { isFullRun, isRest, seedOfRun } from "./drawn.js";
+import { type LeftOut, leftOutFile, type Passed, readLeftOut, root, writePassed } from "./records.js";
 import { tritonCache } from "./python.js";
 
 const say = (line: string): void => void process.stderr.write(`${line}\n`);
@@ -16,7 +18,7 @@ const say = (line: string): void => void process.stderr.write(`${line}\n`);
 /** Kernels in Triton's cache; beyond these it is made anew. */
 const CACHED = 20_000;
 
-export default async function globalSetup(): Promise<() => void> {
+export default async function globalSetup({ vitest }: TestProject): Promise<() => void> {
   process.env["TILESCRIPT_SEED"] = String(seedOfRun());
   rmSync(leftOutFile, { force: true });
   const folder = temporaryFolder();
@@ -26,10 +28,16 @@ export default async function globalSetup(): Promise<() => void> {
   const { environment } = await findPython();
   if (!environment) await setup({ say });
   return () => {
+    if (!isRest()) writePassed(passedIn(vitest.state.getTestModules()));
     say(leftOutLine(readLeftOut(leftOutFile)));
     rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
   };
 }
+
+const passedIn = (modules: readonly TestModule[]): readonly Passed[] =>
+  modules.flatMap(({ moduleId, children }) =>
+    Array.from(children.allTests("passed"), ({ fullName }) => ({ file: relative(root, moduleId), test: fullName })),
+  );
 
 /** What tests and the processes that they start write to the temporary folder goes when the run ends. */
 function temporaryFolder(): string {

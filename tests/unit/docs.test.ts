@@ -11,6 +11,7 @@ const proving = drawn("pages that prove the examples", [PROVING], {
   key: (name) => name,
   sources: (name) => [name, "docs/proof-table.ts"],
   least: 0,
+  isOfTests: true,
 });
 
 test.each(documents.filter((name) => name !== PROVING || proving.includes(name)))(

@@ -4,15 +4,15 @@ import { join } from "node:path";
 import { PositionEncoding, Workspace } from "@astral-sh/ruff-wasm-nodejs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
-import { drawCostlyTests, isToday } from "../../support/drawn.js";
+import { drawCostlyTests, drawn } from "../../support/drawn.js";
 import type { CompiledKernel } from "../../../src/contract/compiled.js";
 import { examples } from "../../support/examples.js";
 import { newFolder, packaged, python, runTests } from "./packaged.js";
 
 drawCostlyTests("packages", "src/runtime/package");
 
-/** Each example's own tests run on one day in so many: they take seconds each. */
-const DAYS = 3;
+/** Examples whose own tests run on one day: they take seconds each. */
+const A_DAY = 14;
 
 let folder: string;
 beforeAll(async () => {
@@ -51,11 +51,11 @@ describe("the examples", () => {
       const eightBits = ["fp8_gemm_operator", "gemm_block_scaled_operator"];
       const last = ["adamw_stochastic", "vector_sum"];
       expect(skipped).toEqual([...["all_reduce", "asin"].flatMap(both), ...eightBits, ...last.flatMap(both)]);
-      const drawn = names.filter((_, i) => isToday(i, DAYS)).flatMap(both);
-      const tested = await runTests(join(folder, "examples"), env, drawn);
-      const left = drawn.filter((test) => skipped.includes(test)).length;
+      const today = drawn("tests of examples in a package", names, { key: (name) => name, aDay: A_DAY }).flatMap(both);
+      const tested = await runTests(join(folder, "examples"), env, today);
+      const left = today.filter((test) => skipped.includes(test)).length;
       const verdict = left > 0 ? `OK \\(skipped=${left}\\)` : "OK";
-      expect(tested.all).toMatch(new RegExp(`\nRan ${drawn.length} tests in [^]*\n\n${verdict}$`));
+      expect(tested.all).toMatch(new RegExp(`\nRan ${today.length} tests in [^]*\n\n${verdict}$`));
     },
   );
 });

@@ -20,6 +20,8 @@ const tested = drawn("examples with seeded mistakes", faulty, {
   key: ({ example }) => example,
   sources: ({ example }) => [`examples/${example}.ts`],
   always: ["flash-attention", "softmax"],
+  aDay: 20,
+  isOfTests: true,
 });
 const files = tested.map((each) => [each.example, each] as const);
 

@@ -28,7 +28,7 @@ describe("seeded mistakes", { timeout: 120_000 }, () => {
   beforeAll(() => void (seeded = new Seeded()));
   afterAll(() => seeded.remove());
 
-  test.each(drawn("seeded mistakes to prove", all, { key: ([name]) => name, least: 8, days: 2 }))(
+  test.each(drawn("seeded mistakes to prove", all, { key: ([name]) => name, least: 8, aDay: 43, isOfTests: true }))(
     "%s",
     async (_, subject, mutation) => {
       const { compiled, lines } = await seeded.build(subject, mutation);
@@ -73,7 +73,7 @@ describe("what needs no mistake to be found", { timeout: 120_000 }, () => {
   });
 });
 
-test.each(drawn("right kernels to prove", subjects, { key: ({ kernel }) => kernel, least: 4 }))(
+test.each(drawn("right kernels to prove", subjects, { key: ({ kernel }) => kernel, least: 4, isOfTests: true }))(
   "nothing of $kernel is refuted",
   async (subject) => {
     const compiled = await buildRight(subject);

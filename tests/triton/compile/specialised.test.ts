@@ -133,6 +133,8 @@ const kernels = drawn("warp-specialised kernels", all, {
       ? []
       : ["src/codegen/gluon/parts.ts", "src/codegen/gluon/attention-parts.ts", "src/codegen/gluon/gluon-emitter.ts"],
   least: 2,
+  most: 3,
+  aDay: 12,
 });
 
 const places = kernels.map((_, i) => i).filter((i) => i % TOGETHER === 0);

@@ -129,7 +129,7 @@ def run(given: dict[str, Any], folder: Path, index: int) -> list[str | None]:
     if "mistakes" not in given:
         return [trial.wrong(launch) for launch in given["launches"]]
     texts = dict(mutants(kernel_text(given["text"])))
-    return [trial.finds(texts[label]) for label in given["mistakes"]]
+    return [trial.finds(texts[label]()) for label in given["mistakes"]]
 
 
 def main() -> None:

@@ -134,7 +134,7 @@ describe("warp-specialised kernels in the emulator", () => {
   const cases = drawn("runs of warp-specialised kernels in the emulator", all, {
     key: ({ name, place }) => `${name} ${place}`,
     most: 12,
-    days: 8,
+    aDay: 22,
   });
 
   test("should compute what the evaluator does, in any order of their parts", { timeout: 600_000 }, async () => {

@@ -23,6 +23,8 @@ STEPS = (
 )
 
 Change = Callable[[Any], ast.AST | list[ast.AST]]
+#: Makes the text with one mistake.
+Mutant = Callable[[], ast.Module]
 
 
 def parsed(text: str) -> ast.expr:
@@ -130,17 +132,21 @@ def with_keyword(node: Any, place: int, text: str) -> ast.AST:
     return node
 
 
-def mutants(text: ast.Module) -> Iterator[tuple[str, ast.Module]]:
-    """Each with what is wrong with it; alike mistakes of one function are counted."""
+def mutants(text: ast.Module) -> Iterator[tuple[str, Mutant]]:
+    """Each by what is wrong with it; alike mistakes of one function are counted."""
     seen: dict[str, int] = {}
     for place, (function, node) in enumerate(nodes_of(text)):
         if isinstance(node, ast.stmt) and "body" in node._fields:
             for words, tree in earlier_arrivals(text, place, node):
                 yield counted(seen, f"{function}: {words}"), tree
         for words, change in changes_of(node):
-            tree = copy.deepcopy(text)
-            Replace([each for _, each in nodes_of(tree)][place], change).visit(tree)
-            yield counted(seen, f"{function}: {words}"), ast.fix_missing_locations(tree)
+            yield counted(seen, f"{function}: {words}"), lambda at=place, by=change: changed(text, at, by)
+
+
+def changed(text: ast.Module, place: int, change: Change) -> ast.Module:
+    tree = copy.deepcopy(text)
+    Replace(nodes_of(tree)[place][1], change).visit(tree)
+    return ast.fix_missing_locations(tree)
 
 
 def counted(seen: dict[str, int], label: str) -> str:
@@ -167,16 +173,22 @@ def inside(statement: ast.AST) -> Iterator[ast.AST]:
             yield from inside(node)
 
 
-def earlier_arrivals(text: ast.Module, place: int, owner: Any) -> Iterator[tuple[str, ast.Module]]:
+def earlier_arrivals(text: ast.Module, place: int, owner: Any) -> Iterator[tuple[str, Mutant]]:
     """An arrival right before the statement that it follows."""
     for i in range(1, len(owner.body)):
-        if isinstance(owner.body[i], ast.Expr) and called(owner.body[i].value) == "mbarrier.arrive":
-            tree = copy.deepcopy(text)
-            body: Any = nodes_of(tree)[place][1]
-            before, arrival = body.body[i - 1 : i + 1]
-            mark = ast.Expr(reached(ast.Constant(None)))
-            body.body[i - 1 : i + 1] = [mark, arrival, before]
-            yield f"{said(arrival)} before {said(before)}", ast.fix_missing_locations(tree)
+        before, arrival = owner.body[i - 1 : i + 1]
+        if isinstance(arrival, ast.Expr) and called(arrival.value) == "mbarrier.arrive":
+            yield f"{said(arrival)} before {said(before)}", lambda at=i: swapped(text, place, at)
+
+
+def swapped(text: ast.Module, place: int, at: int) -> ast.Module:
+    """The text where statement `at` of a body stands before the one that it follows."""
+    tree = copy.deepcopy(text)
+    body: Any = nodes_of(tree)[place][1]
+    before, statement = body.body[at - 1 : at + 1]
+    mark = ast.Expr(reached(ast.Constant(None)))
+    body.body[at - 1 : at + 1] = [mark, statement, before]
+    return ast.fix_missing_locations(tree)
 
 
 class Replace(ast.NodeTransformer):

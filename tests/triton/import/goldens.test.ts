@@ -26,6 +26,7 @@ const chosen = drawn("examples that are imported", examples, {
   key: ({ name }) => name,
   sources: ({ name }) => sourcesOf(name),
   least: 3,
+  aDay: 15,
 });
 
 it.each(chosen)("should import $name and emit the same IR and text", async ({ kernel }) => {

@@ -15,7 +15,8 @@ const tested = drawn("pairs of emitted and hand-written kernels", pairs, {
     `tests/triton/twins/${twin}.py`,
   ],
   most: 1,
-  days: 3,
+  aDay: 7,
+  isOfTests: true,
 });
 
 test.each(tested.map((pair) => [nameOf(pair), pair] as const))(

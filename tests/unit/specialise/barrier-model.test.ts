@@ -1,7 +1,8 @@
 /** The plan of a warp-specialised product has no order in which something goes wrong, and broken plans have one. */
 import { describe, expect, test } from "vitest";
-import type { Scenario } from "../../../src/specialise/barrier-actions.js";
-import { exploreBarriers } from "../../../src/specialise/barrier-model.js";
+import type { Scenario } from "./barrier-actions.js";
+import { exploreBarriers } from "./barrier-model.js";
+import { drawn } from "../../support/drawn.js";
 import {
   attentionPipeline,
   type BarrierName,
@@ -15,6 +16,15 @@ const PIECES = [
   { pieces: 1, depth: 1 },
   { pieces: 4, depth: 2 },
 ];
+
+/** What orders there are follows from these files alone. */
+const sources = () => [
+  "src/specialise/pipeline.ts",
+  "tests/unit/specialise/barrier-actions.ts",
+  "tests/unit/specialise/barrier-model.ts",
+  "tests/unit/specialise/barrier-model.test.ts",
+];
+const options = { key: (scenario: Scenario) => JSON.stringify(scenario), sources, isOfTests: true };
 
 const scenarios = [2, 3].flatMap((stages) =>
   ([1, 2] as const).flatMap((consumers) =>
@@ -61,7 +71,9 @@ const without =
   (step: Step) =>
     step.kind === kind && is(step) ? undefined : step;
 
-test.each(scenarios)("should find nothing wrong with $stages slots, $consumers consumers, turns $turns", (scenario) => {
+const products = drawn("launches of products to explore", scenarios, { ...options, aDay: 16 });
+
+test.each(products)("should find nothing wrong with $stages slots, $consumers consumers, turns $turns", (scenario) => {
   expect(exploreBarriers(gemmPipeline, scenario)).toBeUndefined();
 });
 
@@ -137,22 +149,24 @@ describe("should find what is wrong with a plan", () => {
   });
 });
 
-/** A tile of attention goes out as one piece. */
+/** A tile of attention goes out as one piece. Those with fewer orders are first, since the first fault ends a search. */
 const attentions = [
   { stages: 2, consumers: 1, tiles: [[0], [1], [4], [1, 1], [0, 2, 1], [2, 0, 0, 3]] },
-  { stages: 2, consumers: 2, tiles: [[0], [1], [2], [4], [1, 1], [2, 0, 1], [1, 2, 1]] },
-  { stages: 2, consumers: 3, tiles: [[0], [1], [2], [1, 1]] },
   { stages: 3, consumers: 1, tiles: [[2], [1, 1, 1], [3, 0, 2]] },
   // The last consumer's rows see most keys.
   { stages: 2, consumers: 2, idle: [1], tiles: [[1], [2], [2, 1]] },
+  { stages: 2, consumers: 2, tiles: [[0], [1], [2], [4], [1, 1], [2, 0, 1], [1, 2, 1]] },
   { stages: 2, consumers: 3, idle: [2, 1], tiles: [[2], [1, 1]] },
+  { stages: 2, consumers: 3, tiles: [[0], [1], [2], [1, 1]] },
 ].flatMap(({ tiles, idle = [], ...sizes }) =>
   tiles.map((turns): Scenario => ({ ...sizes, turns, idle, pieces: 1, depth: 1 })),
 );
 
+const explored = drawn("launches of attention to explore", attentions, { ...options, aDay: 5, most: 2 });
+
 describe("attention", () => {
   const text = "should be right with $stages slots, $consumers consumers, turns $turns, of which idle $idle";
-  test.each(attentions)(text, (scenario) => {
+  test.each(explored)(text, (scenario) => {
     expect(exploreBarriers(attentionPipeline, scenario)).toBeUndefined();
   });
 

@@ -3,7 +3,7 @@
  * expected arrivals and bytes are in, of which only the parity can be waited for.
  */
 import { type Action, actionsOf, type Read, type Scenario } from "./barrier-actions.js";
-import type { BarrierName, Pipeline } from "./pipeline.js";
+import type { BarrierName, Pipeline } from "../../../src/specialise/pipeline.js";
 
 interface Barrier {
   /** How many phases are over. */

@@ -1,5 +1,13 @@
 /** What the parts of a pipeline do in one launch, with loops, slots and parities written out. */
-import { type BarrierName, KEYS, type Pipeline, QUERIES, QUERIES_LEAVE, type Step, VALUES } from "./pipeline.js";
+import {
+  type BarrierName,
+  KEYS,
+  type Pipeline,
+  QUERIES,
+  QUERIES_LEAVE,
+  type Step,
+  VALUES,
+} from "../../../src/specialise/pipeline.js";
 
 /** One launch of one program: its constants, and how many turns each of its tiles has. */
 export interface Scenario {

@@ -34,6 +34,8 @@ export interface LaunchRecorder {
   describeAs(node: TorchNode, described: Described): void;
   /** Whether the operator's caller passed this tensor. */
   isInput(node: TorchNode): boolean;
+  /** The tensor that an operator must not change whose memory this has, or may have: a view, a cast, a gradient. */
+  ownedBy(node: TorchNode): string | undefined;
 }
 
 let recorder: LaunchRecorder | undefined;
@@ -99,7 +101,8 @@ function checkArguments(
   if (problem !== undefined) fail(kernelCall.rule(problem), at);
   for (const param of tensorsOf(kernel, "inout")) {
     const value = args[param.name];
-    if (isTorchNode(value) && into.isInput(value)) fail(kernelCall.changesInput(name, param.name, into.name), at);
+    const owned = isTorchNode(value) ? into.ownedBy(value) : undefined;
+    if (owned !== undefined) fail(kernelCall.changesInput(name, param.name, owned, into.name), at);
   }
 }
 

@@ -13,7 +13,7 @@ import { isInt, members } from "../types/dtype.js";
 import { type KernelIR, type Param, type TensorParam, tensorsOf } from "../ir/nodes.js";
 import { type Composition, gradientOf, type OperatorIR } from "../ir/operator-ir.js";
 import { type OperatorFunction, whyNoInput, whyNoResult, whyResult } from "../params/operator-types.js";
-import { owner } from "../torch/torch-facts.js";
+import { owners } from "../torch/torch-facts.js";
 import { recordOf } from "../torch/torch-functions.js";
 import type { TorchNode } from "../torch/torch-node.js";
 import type { SourceIndex } from "../ir/source.js";
@@ -219,6 +219,7 @@ class Recording {
       describe: (node: TorchNode) => this.#describe(node),
       describeAs: (node: TorchNode, described: Described) => void this.#types.set(node, described),
       isInput: (node: TorchNode) => node.kind === "input" && inputs.has(node.name),
+      ownedBy: (node: TorchNode) => this.#owners(node).flatMap((of) => (of.kind === "input" ? [of.name] : []))[0],
     };
     const known = { ...given, numbers: numbers.map(({ name }) => name), flags: flagsOf(numbers) };
     const { made, result } = saidOf(`${this.face.name}:`, () =>
@@ -238,15 +239,16 @@ class Recording {
       return [key, node] as const;
     });
     // PyTorch refuses an operator that returns memory of an input, or the same memory twice.
-    const owners = new Map<TorchNode, readonly [string, TorchNode]>();
+    const known = new Map<TorchNode, readonly [string, TorchNode]>();
     for (const [key, node] of results) {
-      const of = owner(node);
       const place = placeOf(node) ?? at;
-      if (of.kind === "input") fail(operatorAlias(name, key, of.name), place);
-      const [other, itsNode] = owners.get(of) ?? [];
-      if (other !== undefined && !(node === itsNode && mayBeOne(key, other)))
-        fail(operatorAlias(name, key, other), place);
-      owners.set(of, [key, node]);
+      for (const of of this.#owners(node)) {
+        if (of.kind === "input") fail(operatorAlias(name, key, of.name), place);
+        const [other, itsNode] = known.get(of) ?? [];
+        if (other !== undefined && !(node === itsNode && mayBeOne(key, other)))
+          fail(operatorAlias(name, key, other), place);
+        known.set(of, [key, node]);
+      }
     }
     return Object.fromEntries(results);
   }
@@ -255,6 +257,10 @@ class Recording {
     const { params } = this.face;
     if (node.kind === "input") return params.some((param) => param.kind !== "tensor" && param.name === node.name);
     return node.kind === "arithmetic" || (node.kind === "method" && recordOf(node)?.number === true);
+  }
+
+  #owners(node: TorchNode): readonly TorchNode[] {
+    return owners(node, (each) => this.#describe(each)?.dtype);
   }
 
   #describe(node: TorchNode): Described | undefined {

@@ -1,4 +1,5 @@
 /** What is known of an expression before it is computed: whose memory it has, whether it holds truth values. */
+import { type Elem, members } from "../types/dtype.js";
 import { torchAttributes } from "./torch-attributes.js";
 import { bound, recordOf } from "./torch-functions.js";
 import {
@@ -10,14 +11,53 @@ import {
   type TorchNode,
 } from "./torch-node.js";
 
-/** The tensor whose memory it has, or may have: itself where it is new. */
-export function owner(node: TorchNode): TorchNode {
+/** The dtype of a tensor, as far as it is known before anything runs. */
+export type DTypeOf = (node: TorchNode) => Elem | undefined;
+
+/** The tensors whose memory it has, or may have: itself where it is new. */
+export function owners(node: TorchNode, dtypeOf: DTypeOf): readonly TorchNode[] {
+  const from = sources(node, dtypeOf).filter(isTorchNode);
+  return from.length === 0 ? [node] : from.flatMap((each) => owners(each, dtypeOf));
+}
+
+/** What it may be itself, or a view of. */
+function sources(node: TorchNode, dtypeOf: DTypeOf): readonly (TorchArgument | undefined)[] {
+  if (node.kind === "otherwise") return [node.of, node.fallback];
+  if (node.kind === "choice") return [node.then, node.otherwise];
   const of = viewed(node);
-  return isTorchNode(of) ? owner(of) : node;
+  if (of !== undefined) return [of];
+  if (node.kind === "item" && isCallNode(node.of)) return sources(node.of, dtypeOf);
+  const record = isCallNode(node) ? recordOf(node) : undefined;
+  if (!record || !isCallNode(node)) return [];
+  const given = bound(node, record);
+  const only = record.viewsOnly === undefined ? [] : given[record.viewsOnly];
+  if (Array.isArray(only) && only.length === 1) return only;
+  // PyTorch's casts give the tensor itself where it has the dtype.
+  const from = given[record.params[0]!];
+  if (!isTorchNode(from)) return [];
+  const [before, after] = [elemOf(from, dtypeOf), castTo(node, dtypeOf)].map((elem) => (elem ? members(elem) : []));
+  return before!.some((dtype) => after!.includes(dtype)) ? [from] : [];
+}
+
+/** The dtype that a call casts to; undefined if it is no cast. */
+function castTo(call: TorchCall, dtypeOf: DTypeOf): Elem | undefined {
+  const record = recordOf(call);
+  if (record?.casts !== undefined) return record.casts;
+  const to = call.kind === "method" && call.name === "to" && record ? bound(call, record)["dtype"] : undefined;
+  if (!isTorchNode(to)) return undefined;
+  if (to.kind === "dtype") return to.name;
+  return to.kind === "attribute" && to.name === "dtype" ? elemOf(to.of, dtypeOf) : undefined;
+}
+
+function elemOf(node: TorchNode, dtypeOf: DTypeOf): Elem | undefined {
+  const known = dtypeOf(node) ?? (isCallNode(node) ? castTo(node, dtypeOf) : undefined);
+  if (known !== undefined) return known;
+  const [of] = sources(node, dtypeOf);
+  return isTorchNode(of) ? elemOf(of, dtypeOf) : undefined;
 }
 
 function viewed(node: TorchNode): TorchArgument | undefined {
-  if (node.kind === "attribute") return torchAttributes[node.name]?.views && node.of;
+  if (node.kind === "attribute") return torchAttributes[node.name]?.views ? node.of : undefined;
   if (node.kind === "item") return isCallNode(node.of) ? viewed(node.of) : undefined;
   const record = isCallNode(node) ? recordOf(node) : undefined;
   return record?.views && isCallNode(node) ? bound(node, record)[record.params[0]!] : undefined;

@@ -61,6 +61,8 @@ export const products = {
   einsum: inTorch<(equation: string, ...operands: readonly TorchTensor[]) => TorchTensor>({
     params: ["equation"],
     rest: "operands",
+    truth: ["operands"],
+    viewsOnly: "operands",
     run: ({ equation, operands }) => einsum(String(equation), arrays(operands)),
   }),
   /** `input @ weight.T + bias` */

@@ -31,6 +31,8 @@ export interface TorchFunction {
   readonly truth?: "always" | readonly string[];
   /** The result shares the memory of the first parameter, or may. */
   readonly views?: true;
+  /** The result may share the memory of what this parameter lists, where that is one tensor. */
+  readonly viewsOnly?: string;
   /** Makes a tensor of none, so that Python must name a device. */
   readonly makes?: true;
   /** Its elements are not set: only what is written to them later is known. */

@@ -55,8 +55,8 @@ export const kernelCall = defineCode("kernel-call", {
   byName: (kernel: string) => `${kernel}.call: give the arguments by name, ${kernel}.call({ x })`,
   noOutput: (kernel: string, key: string, outputs: readonly string[]) =>
     `${kernel}.call: it gives no ${key}; its outputs are ${outputs.join(", ")}`,
-  changesInput: (kernel: string, param: string, operator: string) =>
-    `${kernel}.call: it would change ${param}, which the caller of ${operator} owns; give a copy, ${param}.clone()`,
+  changesInput: (kernel: string, param: string, owned: string, operator: string) =>
+    `${kernel}.call: it would change ${owned} through ${param}, and ${owned} belongs to the caller of ${operator}; give ${param} a copy, .clone()`,
   rank: (kernel: string, param: string, wanted: string, shape: string, remedy: string) =>
     `${kernel}.call: ${param} is ${wanted}, and is given a tensor of shape ${shape}; give one with ${remedy}`,
   size: (

@@ -92,11 +92,32 @@ describe("what is refused", () => {
     {
       title: "an input that would change",
       wrong: ({ wide }) => accumulate.call({ x: wide, total: wide }),
-      says: "accumulate.call: it would change total, which the caller of wrong owns; give a copy, total.clone()",
+      says: "accumulate.call: it would change wide through total, and wide belongs to the caller of wrong; give total a copy, .clone()",
       right: ({ x, weight, wide }) => {
         accumulate.call({ x: wide, total: wide.clone() });
         return scaled.call({ x, weight });
       },
+    },
+    ...(
+      [
+        ["a view of an input", (wide) => wide.view(-1)],
+        ["a cast of an input to its own dtype", (wide) => wide.float()],
+        ["a sum of one tensor without a sum", (wide, torch) => torch.einsum("i->i", wide)],
+      ] satisfies [string, (wide: any, torch: any) => any][]
+    ).map(([what, of]): Mistake => ({
+      title: `${what} that would change`,
+      wrong: ({ wide }, torch) => accumulate.call({ x: torch.zeros_like(wide), total: of(wide, torch) }),
+      says: "accumulate.call: it would change wide through total, and wide belongs to the caller of wrong; give total a copy, .clone()",
+      right: ({ x, weight, wide }, torch) => {
+        accumulate.call({ x: torch.zeros_like(wide), total: of(wide, torch).clone() });
+        return scaled.call({ x, weight });
+      },
+    })),
+    {
+      title: "a cast of an input, which has the dtype already, as a result",
+      wrong: ({ x, weight }) => ({ y: scaled.call({ x, weight }) && x.half() }),
+      says: "wrong: y shares memory with x; return a copy, .clone()",
+      right: ({ x, weight }) => ({ y: scaled.call({ x, weight }) && x.float().half() }),
     },
     {
       title: "a view as a result",
@@ -168,6 +189,18 @@ describe("what is refused", () => {
       wrong: (_, { y }) => ({ x: y }),
       says: "wrong: x shares memory with grad_y; return a copy, .clone()",
       right: (_, { y }) => ({ x: y.clone() }),
+    },
+    {
+      title: "a gradient that PyTorch has given, and a kernel changes",
+      wrong: ({ x, weight, wide }, { y }) => {
+        accumulate.call({ x: wide, total: y.view(-1) });
+        return { x: scaled.call({ x, weight }).y };
+      },
+      says: "accumulate.call: it would change grad_y through total, and grad_y belongs to the caller of wrong; give total a copy, .clone()",
+      right: ({ x, weight, wide }, { y }) => {
+        accumulate.call({ x: wide, total: y.float().view(-1).clone() });
+        return { x: scaled.call({ x, weight }).y };
+      },
     },
     {
       title: "a gradient, and a view of it",

@@ -157,6 +157,7 @@ export const cases: Readonly<Record<string, Author>> = {
   einsum: ({ x, y }, torch) => torch.einsum("ij,kj->ki", x, y),
   "einsum without an output": ({ x, v }, torch) => torch.einsum("ij,j", x, v),
   "einsum of three": ({ c, v, x }, torch) => torch.einsum("b c d, c, e c -> b e", c, v, x),
+  "einsum of one tensor": ({ x }, torch) => torch.einsum("ij->ji", x),
   "einsum of a diagonal": ({ x }, torch) => torch.einsum("ii->i", x.matmul(x.T)),
   outer: ({ v }, torch) => torch.outer(v, v.add(1)),
   scaled_dot_product_attention: ({ c }, torch) => f(torch).scaled_dot_product_attention(c, c, c, { is_causal: true }),

@@ -9,7 +9,7 @@ import type { TensorData } from "../../../src/contract/compiled.js";
 import { recordReference } from "../../../src/dsl/record-reference.js";
 import { normal, seedOf, shuffled, uniform } from "../../../src/numerics/seeded-random.js";
 import { evaluateReference } from "../../../src/torch/evaluate-torch.js";
-import { isTruth, owner } from "../../../src/torch/torch-facts.js";
+import { isTruth, owners } from "../../../src/torch/torch-facts.js";
 import { bound, type Listed, recordOf, torchFunctions } from "../../../src/torch/torch-functions.js";
 import {
   isTorchNode,
@@ -21,7 +21,7 @@ import {
 import type { TorchArray } from "../../../src/torch/torch-array.js";
 import type { Place } from "../../../src/torch/torch-record.js";
 import type { Torch } from "../../../src/torch/torch-types.js";
-import { dtypeTable } from "../../../src/types/dtype.js";
+import { type DTypeName, dtypeTable } from "../../../src/types/dtype.js";
 import { askScript, requirePython } from "../../support/python.js";
 import { type Author, cases, float, inputs as shapes, int, type Inputs } from "./torch-cases.js";
 
@@ -309,7 +309,13 @@ describe("records of torch functions", { timeout: 120_000 }, () => {
     const record = torchFunctions[name]!;
     const trials = trialsOf(name, record);
     const shares = trials.filter(({ id }) => answers[id]!.shares);
-    for (const { id, call } of shares) expect(owner(call).kind, `${id} has its input's memory`).toBe("input");
+    for (const { id, call, tensors } of [...trials, ...truthTrialsOf(name)]) {
+      if (!answers[id]!.shares) continue;
+      const [owner] = owners(call, (of) =>
+        of.kind === "input" ? (tensors[of.name as keyof Tensors].dtype as DTypeName) : undefined,
+      );
+      expect(owner!.kind, `${id} has its input's memory`).toBe("input");
+    }
     if (record.views) expect(shares, `${name} never has its input's memory`).not.toEqual([]);
     for (const { id, call } of trials) {
       expect(answers[id]!.number, id).toBe(record.number === true);

@@ -55,7 +55,8 @@ export const gemmPersistent = kernel(
       const am = tl.inBounds(rm.mod(M));
       const bn = tl.inBounds(rn.mod(N));
       const acc = tl.mut(tl.zeros([BLOCK_M, BLOCK_N], tl.float32));
-      for (const k of tl.range(0, K, BLOCK_K)) {
+      for (const step of tl.range(tl.cdiv(K, BLOCK_K))) {
+        const k = step.mul(BLOCK_K);
         // K's tail is masked and holds 0.
         const rk = k.add(tl.arange(0, BLOCK_K));
         const x = tl.load(a.at(am, rk));

@@ -14,7 +14,7 @@ import {
   type Variable,
 } from "../ir/nodes.js";
 import { walk } from "../ir/walk.js";
-import { isConstexpr, isInside, type Moving, movingLanes, multipliesIn } from "./moving-index.js";
+import { isConstexpr, isInside, type Moving, movingLanes, movingScalar, multipliesIn } from "./moving-index.js";
 import { ADD, author, id, isScalar, MUL, term, together, type View } from "./view-terms.js";
 import type { WrittenOnce } from "./written-once.js";
 
@@ -24,7 +24,6 @@ interface Loop {
   /** How many blocks are open outside it. */
   readonly depth: number;
   readonly multiplies: boolean;
-  readonly carries: boolean;
   readonly carried: Map<string, Carried>;
 }
 
@@ -37,8 +36,14 @@ interface Carried {
   readonly in: Block;
 }
 
-/** An index that moves with a loop, with its lanes, made before it. */
-interface Part extends Pick<Moving, "by" | "times"> {
+/** An index that moves with a loop. */
+interface Part extends Pick<Moving, "times"> {
+  /** Made before the loop; none where the index is a single number. */
+  readonly lanes?: Value;
+}
+
+/** An index with lanes that moves with a loop, and what is added to them in a turn. */
+interface Lanes extends Part, Pick<Moving, "by"> {
   readonly lanes: Value;
 }
 
@@ -68,13 +73,7 @@ export class CarriedPointers {
   /** Runs `body`, in which a loop is open. */
   loop<T>(statement: ForStatement, body: () => T): T {
     const multiplies = multipliesIn(statement);
-    const loop: Loop = {
-      statement,
-      depth: this.recorder.depth,
-      multiplies,
-      carries: this.carries && multiplies,
-      carried: new Map(),
-    };
+    const loop: Loop = { statement, depth: this.recorder.depth, multiplies, carried: new Map() };
     this.#loops.push(loop);
     try {
       return body();
@@ -87,8 +86,10 @@ export class CarriedPointers {
   pointer(view: View): Handle | undefined {
     const loop = this.#loops.at(-1);
     // Outside the loop an optional tensor may be absent.
-    if (!loop?.carries || view.tensor.given) return undefined;
-    const parts = view.indices.map((index) => this.#part(index, loop));
+    if (!loop || !this.carries || view.tensor.given) return undefined;
+    const parts = view.indices.map((index) =>
+      loop.multiplies ? this.#part(index, loop) : movingScalar(index, loop.statement, this.definitions),
+    );
     const stays = view.indices.every((index, axis) => parts[axis] !== undefined || !isInside(index, loop.statement));
     if (!stays || parts.every((part) => part === undefined)) return undefined;
     // A permuted tensor has the same name and other strides.
@@ -125,23 +126,26 @@ export class CarriedPointers {
    * It also lies there in a loop inside another, which would widen the sum each time: a grouped product takes an H200 0.98
    * of the time of one written by hand so, and 1.02 otherwise.
    */
-  #start(view: View, parts: readonly (Part | undefined)[], { statement }: Loop): Variable {
+  #start(view: View, parts: readonly (Part | undefined)[], { statement, multiplies }: Loop): Variable {
     const { start, at } = statement;
     return this.#pinnedAt(at, () => {
       const isApart = !isLiteral(start) || start.value !== 0;
-      const isShared = isApart || this.#loops.length > 1;
+      const isShared = isApart || this.#loops.length > 1 || !multiplies;
       const isRow = view.indices.filter((index) => !isScalar(index)).length === 1;
       const shared: unknown[] = [];
       const [first, ...others] = view.indices.flatMap((index, axis) => {
         const part = parts[axis];
-        const own = term(part && isApart && !isRow ? from(start, part) : (part?.lanes ?? index), view, axis);
+        if (part && !part.lanes) return [];
         if (isApart && part && isRow) shared.push(...term(timed(start, part), view, axis, true));
+        const own = term(part && isApart && !isRow ? from(start, part) : (part?.lanes ?? index), view, axis);
         if (!isShared || !isScalar(index)) return own;
         shared.push(...own);
         return [];
       });
-      const offsets = others.length > 0 ? ADD(first, ...others) : first;
-      const initial = valueOf(ADD(new Handle(view.tensor.pointer), ...together(shared), offsets) as Handle);
+      const offsets = first === undefined ? [] : [others.length > 0 ? ADD(first, ...others) : first];
+      const terms = [...together(shared), ...offsets];
+      const pointer = new Handle(view.tensor.pointer);
+      const initial = valueOf(terms.length > 0 ? (ADD(pointer, ...terms) as Handle) : pointer);
       const variable = this.recorder.variable(initial.type, at, `${view.tensor.name}_ptrs`);
       this.recorder.append({ kind: "let", variable, initial, at });
       return variable;
@@ -188,7 +192,7 @@ export class CarriedPointers {
   }
 
   /** The lanes of an index that moves with the innermost loop, and what is added to them. */
-  moving(index: Argument): Pick<Part, "lanes" | "by"> | undefined {
+  moving(index: Argument): Lanes | undefined {
     const loop = this.#loops.at(-1);
     return loop && this.#part(index, loop);
   }
@@ -197,8 +201,8 @@ export class CarriedPointers {
    * Lanes that are made in the loop are made before it instead: under the author's name for the index, unless the index
    * itself is still computed in the loop.
    */
-  #part(index: Argument, loop: Loop): Part | undefined {
-    if (!loop.carries || !isValue(index)) return undefined;
+  #part(index: Argument, loop: Loop): Lanes | undefined {
+    if (!this.carries || !loop.multiplies || !isValue(index)) return undefined;
     const moving = movingLanes(index, loop.statement.index, this.definitions);
     if (!moving) return undefined;
     const { lanes, sum, times, ...others } = moving;
@@ -241,7 +245,7 @@ export class CarriedPointers {
 
 /** The lanes of a loop's first turn. */
 function from(start: Argument, part: Part): Value {
-  return valueOf(ADD(author(timed(start, part)), new Handle(part.lanes)) as Handle);
+  return valueOf(ADD(author(timed(start, part)), author(part.lanes!)) as Handle);
 }
 
 /** How far an index is or moves where its loop's own is `index` or moves so far. */

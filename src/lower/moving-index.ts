@@ -7,6 +7,7 @@
 import {
   type Argument,
   type ForStatement,
+  isLiteral,
   isValue,
   type OpStatement,
   type Scope,
@@ -69,6 +70,26 @@ export function movingLanes(
   }
   return undefined;
 }
+
+/**
+ * How a single number moves with a loop that counts turns, `for chunk in range(CHUNKS)`: as the loop's own index, or a
+ * constexpr times it. A state that passes from chunk to chunk has nine tenths of the instructions with pointers that move
+ * on by a chunk. Not where Triton unrolls the loop: each turn has its own number there. Nor in a loop over rows that
+ * programs share out, which people write with `m * stride_xm`.
+ */
+export function movingScalar(
+  index: Argument,
+  loop: ForStatement,
+  definitions: ReadonlyMap<Value, Statement>,
+): Pick<Moving, "times"> | undefined {
+  const counts = isNumber(loop.start, 0) && isNumber(loop.step, 1) && !loop.unrolled;
+  if (!isValue(index) || !counts) return undefined;
+  const made = definitions.get(index);
+  if (made?.kind === "op" && made.op.facts.claimsInBounds) return movingScalar(made.operands[0]!, loop, definitions);
+  return timesOf(index, loop.index, definitions);
+}
+
+const isNumber = (argument: Argument, value: number): boolean => isLiteral(argument) && argument.value === value;
 
 /** `k` or `k * BLOCK_K`, of a loop's index `k`. */
 function timesOf(

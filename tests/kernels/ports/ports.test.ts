@@ -8,6 +8,7 @@ import { compileAll } from "../../support/aot.js";
 import { interpreter } from "../../support/cli.js";
 import { tritons } from "../../support/python.js";
 import { rotaryCache } from "./rotary-cache.js";
+import { statePassing } from "./state-passing.js";
 import { topPeers } from "./topk-peers.js";
 
 drawTests("ports", "src/codegen/wrapper");
@@ -29,6 +30,14 @@ const peers = (absent: readonly string[], gpu: Case["gpu"] = {}): Case => ({
   config: 0,
   seed: 3,
 });
+const states = (T: string, absent: readonly string[] = [], config = 0): Case => ({
+  sizes: { BATCH: 2, CHUNKS: 3, HEADS: 2, DIM: 300 },
+  dtypes: { T },
+  constexprs: {},
+  absent,
+  config,
+  seed: 3,
+});
 const caches = ["slots", "keyCache", "valueCache"];
 
 const ports = [
@@ -44,6 +53,12 @@ const ports = [
       rotary(0, "bfloat16", [...caches, "kOut"]),
     ],
     constexprs: { BLOCK: 8 },
+  },
+  {
+    name: "state-passing",
+    kernel: statePassing,
+    cases: [states("float16"), states("bfloat16", ["initial"], 1)],
+    constexprs: {},
   },
   {
     name: "topk-peers",

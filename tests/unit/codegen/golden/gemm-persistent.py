@@ -89,7 +89,8 @@ def gemm_persistent_kernel(
         rk = tl.arange(0, BLOCK_K)
         a_ptrs = a_ptr + (am[:, None] * stride_am + rk[None, :] * stride_ak)
         b_ptrs = b_ptr + (rk[:, None] * stride_bk + bn[None, :] * stride_bn)
-        for k in range(0, K, BLOCK_K):
+        for step in range(tl.cdiv(K, BLOCK_K)):
+            k = step * BLOCK_K
             x = tl.load(a_ptrs, mask=rk[None, :] < K - k, other=0.0)
             y = tl.load(b_ptrs, mask=rk[:, None] < K - k, other=0.0)
             acc = tl.dot(x, y, acc)

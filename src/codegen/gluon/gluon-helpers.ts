@@ -1,6 +1,7 @@
 /** What a module with a warp-specialised kernel has besides: imports, and the functions that its parts share. */
 import type { Block, FromImport, FunctionDef, Statement } from "../python/py.js";
 import * as py from "../python/py-build.js";
+import { helper } from "../python/helper-function.js";
 
 /** The copies of blocks, which Triton 3.6 and 3.9 name differently. */
 export const LOAD_BLOCK = "_load_block";
@@ -113,19 +114,8 @@ ${STORE_BLOCK}(desc, start, block)`,
 /** The functions for the GPU that the parts of a kernel call. */
 export const deviceHelpers = { gemm: pieceHelpers, attention: blockHelpers };
 
-function hostFunction(name: string, params: string, docstring: string, text: string): FunctionDef {
-  return {
-    kind: "function",
-    name,
-    decorators: [],
-    params: params.split(" ").map((each) => ({ name: each })),
-    docstring,
-    body: [{ kind: "verbatim", text }],
-  };
-}
-
 export const hostHelpers: readonly FunctionDef[] = [
-  hostFunction(
+  helper(
     IS_SPECIALISED,
     "*tensors",
     "Whether the GPU and the layouts of the tensors suit the warp-specialised kernel.",
@@ -135,7 +125,7 @@ if torch.cuda.get_device_capability() != (9, 0):
     return False
 return all(map(${IS_MOVABLE}, tensors))`,
   ),
-  hostFunction(
+  helper(
     IS_MOVABLE,
     "tensor",
     "Whether the copy engine can move blocks of the tensor.",
@@ -147,7 +137,7 @@ return (
     and tensor.numel() > 0
 )`,
   ),
-  hostFunction(
+  helper(
     DESCRIBED,
     "tensor",
     "A descriptor of the tensor, whose block the config sets.",
@@ -156,7 +146,7 @@ layout = gl.NVMMASharedLayout(0, 8 * size, rank=tensor.ndim)
 block = [1] * (tensor.ndim - 1) + [16 // size]
 return ${GLUON_DESCRIPTOR}.from_tensor(tensor, block, layout)`,
   ),
-  hostFunction(
+  helper(
     SET_BLOCK,
     "desc block",
     "Gives a descriptor the block of the config that is to run.",
@@ -167,7 +157,7 @@ desc.layout = gl.NVMMASharedLayout.get_default_for(block, dtype)`,
 ];
 
 /** What a wrapper calls that chooses between both kernels. In turns, because a GPU changes its clock meanwhile. */
-export const fasterHelper: FunctionDef = hostFunction(
+export const fasterHelper: FunctionDef = helper(
   IS_FASTER,
   "key specialised plain",
   "Whether the warp-specialised kernel is the faster one for a key, which is found out once.",

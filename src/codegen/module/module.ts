@@ -1,9 +1,7 @@
 /** The emitted Python file, which needs torch and triton but not TileScript. */
 import { strictTensors } from "../../analysis/preconditions.js";
-import { INT32_REACH, MAX_NUMEL } from "../../types/limits.js";
 import type { EmitOptions } from "../../contract/compiled.js";
 import { isByGpu } from "../../contract/configs-by-gpu.js";
-import { H200 } from "../../contract/device-properties.js";
 import { fail } from "../../diagnostics/diagnostic.js";
 import { externFile } from "../../diagnostics/catalogue/extern-codes.js";
 import { isLiteral, isValue, type KernelIR, tensorsOf, type Value } from "../../ir/nodes.js";
@@ -12,29 +10,21 @@ import type { SourceIndex } from "../../ir/source.js";
 import type { Specialised } from "../../specialise/specialise.js";
 import { dtypeTable } from "../../types/dtype.js";
 import { optionalSizes } from "../../analysis/optional-sizes.js";
-import { usesOf39 } from "../../analysis/newer-uses.js";
-import { walkAll } from "../../ir/walk.js";
 import type { Called } from "../operator/composition.js";
-import { blockSetter, DESCRIPTOR_CLASS } from "../wrapper/wrapper-descriptors.js";
-import { helperFunctions, LAUNCH, LAUNCHES, WRAP_TRITON } from "../wrapper/wrapper-helpers.js";
 import { drawFunction, inputsFunction, shapesConstant, withDtypes } from "../torch/drawn-inputs.js";
 import { jitFunctions, usedParameters } from "./jit.js";
 import {
   copyNames,
   deviceHelpers,
-  FASTER,
   FASTER_IMPORTS,
   fasterHelper,
-  gluonImports,
   hostHelpers,
   IS_FASTER,
   IS_SPECIALISED,
 } from "../gluon/gluon-helpers.js";
 import { blockHook, thricePruner, tuned } from "../gluon/gluon-configs.js";
 import { type GluonKernel, gluonKernel } from "../gluon/gluon-kernel.js";
-import { type KernelNames, kernelNames, moduleNames } from "../names/kernel-names.js";
-import { type Names, snakeCase } from "../names/names.js";
-import { lintExceptions } from "../python/lint-exceptions.js";
+import { type Names } from "../names/names.js";
 import { eachNode } from "../python/nodes-in.js";
 import { type PrintedModule, printModule } from "../python/layout.js";
 import { fakeFunction, opDefinitions } from "../operator/wrapper-operator.js";
@@ -43,18 +33,20 @@ import { OperatorContext } from "../operator/operator-context.js";
 import { checkOperator, operatorDefinitions } from "../operator/operator-forward.js";
 import { configsForGpu, pruner } from "./pruner.js";
 import * as py from "../python/py-build.js";
-import type { Block, Expression, FromImport, FunctionDef, Import, Parameter, Statement } from "../python/py.js";
+import type { Block, Expression, FunctionDef, Parameter, Statement } from "../python/py.js";
 import { type Binding, numberBindings } from "../torch/number-bindings.js";
 import { referenceFunction } from "../torch/reference-function.js";
-import { INTERPRETED, ROW_LIMIT, torchDType } from "../wrapper/wrapper-checks.js";
-import { REACH_LIMIT } from "../wrapper/wrapper-reach.js";
-import { TRITON_DTYPES } from "../wrapper/wrapper-numbers.js";
 import { REFUSE_RECORDING, refuseRecording } from "../wrapper/gradient-helpers.js";
 import { configLists, firstConfig, MAXNREG, maxnregHelper } from "../wrapper/autotune.js";
-import { GPU_PROPERTY, STATED_GPU } from "../wrapper/wrapper-launch.js";
 import { isRepeatable, repeatedFunction } from "../wrapper/repeated.js";
 import { REPEATED_IMPORTS, repeatedBlock } from "../wrapper/repeated-helpers.js";
 import { wrapper } from "../wrapper/wrapper.js";
+import type { KernelNames } from "../names/kernel-names.js";
+import { kernelNames, moduleNames } from "./module-names.js";
+import { constants, imports, newestNames, standardImports } from "./preamble.js";
+import { blockSetter } from "../wrapper/wrapper-descriptors.js";
+import { lintExceptions } from "../python/lint-exceptions.js";
+import { helperFunctions } from "../wrapper/wrapper-helpers.js";
 
 /** `ir` is the lowered kernel. The same input gives the same bytes. */
 export function emitModule(
@@ -233,115 +225,6 @@ function assembled(
     py.assign(py.name("kernel_fn"), py.name(exported)),
   ];
   return printModule(module);
-}
-
-// ---- around it ------------------------------------------------------------------------------------------------------
-
-/** Modules of Python's own library, which stand before all others. */
-const standardImports = (modules: readonly string[]): Block =>
-  modules.length > 0 ? [...modules.map((module): Import => ({ kind: "import", module })), py.blank] : [];
-
-/** Imports of spellings besides `tl`. */
-function imports(
-  kernels: readonly KernelIR[],
-  isMentioned: (name: string) => boolean,
-  others: readonly FromImport[],
-): Block {
-  const needed = new Map<string, Set<string>>();
-  const need = (from: string, name: string) => needed.set(from, (needed.get(from) ?? new Set()).add(name));
-  for (const { module, names } of others) for (const { name } of names) need(module, name);
-  if (isMentioned(WRAP_TRITON)) needed.set("torch.library", new Set([WRAP_TRITON]));
-  if (isMentioned(DESCRIPTOR_CLASS)) needed.set("triton.tools.tensor_descriptor", new Set([DESCRIPTOR_CLASS]));
-  for (const ir of kernels)
-    walkAll(ir, (statement) => {
-      const spelling = statement.kind === "op" ? statement.op.spelling : undefined;
-      if (spelling?.form !== "call" || !spelling.from) return;
-      const [name = ""] = spelling.name.split(".");
-      if (isMentioned(name)) need(spelling.from, name);
-    });
-  const plain = [...needed].map(([module, names]): FromImport => ({
-    kind: "fromImport",
-    module,
-    names: [...names].sort().map((name) => ({ name })),
-  }));
-  const all = isMentioned(IS_SPECIALISED) ? [...plain, ...gluonImports] : plain;
-  return all.sort((a, b) => (a.module < b.module ? -1 : 1));
-}
-
-/** `2**20` */
-function powerOfTwo(value: number): Expression {
-  return py.binary(py.number("2"), "**", py.number(String(Math.log2(value))));
-}
-
-function constants(kernels: readonly KernelIR[], isMentioned: (name: string) => boolean): Block {
-  const limits: Statement[] = [
-    py.comment("Whether Triton's interpreter runs kernels on the CPU."),
-    py.assign(py.name(INTERPRETED), py.dotted("triton.knobs.runtime.interpret")),
-  ];
-  if (isMentioned(REACH_LIMIT))
-    limits.push(
-      py.comment("Offsets are int32, and masked lanes may lie up to one tile behind the last element."),
-      py.assign(py.name(REACH_LIMIT), py.binary(powerOfTwo(INT32_REACH + MAX_NUMEL), "-", powerOfTwo(MAX_NUMEL))),
-    );
-  if (isMentioned(ROW_LIMIT))
-    limits.push(
-      py.comment("Elements that a tile of Triton may have."),
-      py.assign(py.name(ROW_LIMIT), powerOfTwo(MAX_NUMEL)),
-    );
-  if (isMentioned(GPU_PROPERTY)) {
-    const stated = Object.entries(H200).map(([name, value]) => ({
-      key: py.string(snakeCase(name)),
-      value: py.number(String(value)),
-    }));
-    limits.push(
-      py.comment("The GPU that Triton's interpreter stands for: an NVIDIA H200."),
-      py.assign(py.name(STATED_GPU), py.dict(...stated)),
-    );
-  }
-  if (isMentioned(LAUNCH))
-    limits.push(py.comment("Binaries and grids of earlier launches."), py.assign(py.name(LAUNCHES), py.dict()));
-  if (isMentioned(IS_FASTER))
-    limits.push(
-      py.comment("Whether the warp-specialised kernel is the faster one, by the autotuner's key and dtypes."),
-      py.assign(py.name(FASTER), py.dict()),
-    );
-  if (isMentioned(TRITON_DTYPES)) {
-    const params = kernels.flatMap((ir) => ir.params);
-    const members = params.flatMap((param) => (param.kind === "constexpr" ? (param.variable?.members ?? []) : []));
-    const entries = [...new Set(members)].map((name) => ({ key: torchDType(name), value: py.dotted(`tl.${name}`) }));
-    limits.push(
-      py.comment("What Triton calls the dtypes of PyTorch."),
-      py.assign(py.name(TRITON_DTYPES), py.dict(...entries)),
-    );
-  }
-  return [py.blank, ...limits];
-}
-
-/** Makes the import fail under a Triton that lacks something the kernel uses. */
-function newestNames(kernels: readonly KernelIR[]): Block {
-  const [first, ...others] = new Set(kernels.flatMap(usesOf39).map(({ name }) => name));
-  if (first === undefined) return [];
-  const version = py.call(
-    "tuple",
-    py.call(
-      "map",
-      py.name("int"),
-      py.subscript(py.call("triton.__version__.split", py.string(".")), py.slice(undefined, py.number("2"))),
-    ),
-  );
-  const names = [first, ...others].join(", ");
-  return [
-    py.blank,
-    {
-      kind: "if",
-      branches: [
-        {
-          test: py.compare(version, ["<", py.tuple(py.number("3"), py.number("9"))]),
-          body: [py.raise(py.call("ImportError", py.string(`${names}: needs Triton 3.9 or later`)))],
-        },
-      ],
-    },
-  ];
 }
 
 /** Where the inputs give each size. */

@@ -6,7 +6,7 @@ import type { KernelNames } from "../names/kernel-names.js";
 import { flatText } from "../python/layout-expression.js";
 import * as py from "../python/py-build.js";
 import type { Block, Expression } from "../python/py.js";
-import { helper } from "../wrapper/helper-function.js";
+import { helper } from "../python/helper-function.js";
 import { INTERPRETED } from "../wrapper/wrapper-checks.js";
 import { isPruned, prunedRequirements } from "../wrapper/wrapper-requirements.js";
 

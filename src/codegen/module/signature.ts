@@ -32,7 +32,8 @@ import { rangeOf, walkAll } from "../../ir/walk.js";
 import { hostInputs } from "../body/host-expressions.js";
 import { freeSizes, givenSizes, numberParams } from "../names/call-order.js";
 import { drawArguments, drawnTensors } from "../torch/drawn-inputs.js";
-import { type KernelNames, kernelNames, moduleNames } from "../names/kernel-names.js";
+import type { KernelNames } from "../names/kernel-names.js";
+import { kernelNames, moduleNames } from "./module-names.js";
 
 export function signatureOf(ir: KernelIR): Signature {
   const names = kernelNames(ir);

@@ -47,15 +47,6 @@ export interface KernelNames {
   readonly locals: Names;
 }
 
-/** Names that the module and its wrapper use themselves. */
-const MODULE_NAMES =
-  "grid meta device kernel_fn reference_fn get_inputs draw_inputs SHAPES _INTERPRETED _INT32_REACH _MAX_TILE _TRITON_DTYPES " +
-  "wrap_triton _is_traced _beyond_int32 _same_strides _uncountable _undescribable _check_out _check_memory _check_choice _check_type _check_constant _launch _launch_key _LAUNCHES " +
-  "_refuse_gradient _records_gradient _refuse_tangents _refuse_forward_mode _refuse_recording _without_gradient _WithoutGradient _check_tensor _check_int " +
-  "_check_float _check_bfloat16 _first_config _maxnreg _gpu_property _INTERPRETED_GPU _check_gpu _configs_for_gpu _check_descriptor _allocate TensorDescriptor _overlaps _end _axes _nest _reaches " +
-  "_load_block _store_block _pieces_of _write_pieces _write_block _described _is_specialised _is_movable _is_faster _FASTER _set_block _GluonDescriptor _programs _plain _specialised " +
-  "functools threading _Told _TOLD _checked _plain_launch _repeated _is_special _keep _told_launch _plans _guard _launcher";
-
 /** Builtins that the module's own functions call: no function of the module may have their names. */
 const CALLED =
   "abs all any bool callable dict divmod enumerate id iter map max min next object repr reversed setattr sorted str sum type " +
@@ -63,17 +54,8 @@ const CALLED =
   "ImportError NotImplementedError RuntimeError TypeError ValueError";
 const BUILTINS: ReadonlySet<string> = new Set(CALLED.split(" "));
 
-/** The names of a module before any kernel is added. */
-export function moduleNames(): Names {
-  const names = new Names();
-  for (const word of MODULE_NAMES.split(" ")) names.keep(word);
-  return names;
-}
-
-/** `module` holds the names in use; the kernel's are added. */
-export function kernelNames(ir: KernelIR, source?: SourceIndex, module: Names = moduleNames()): KernelNames {
-  // Sizes, numbers and strides have the same names in the wrapper, where tensors have names, too.
-  const taken = moduleNames();
+/** `module` holds the module's names in use, `taken` those that it uses itself; the kernel's are added to both. */
+export function namesOfKernel(ir: KernelIR, source: SourceIndex | undefined, module: Names, taken: Names): KernelNames {
   // The wrapper's argument, before its function: `out` calls itself for another device.
   taken.take("out");
   const shared = (wanted: string): string => {

@@ -2,7 +2,7 @@
 import { COUNTED } from "../../analysis/preconditions.js";
 import * as py from "../python/py-build.js";
 import type { FunctionDef } from "../python/py.js";
-import { helper } from "./helper-function.js";
+import { helper } from "../python/helper-function.js";
 
 export const CHECK_TENSOR = "_check_tensor";
 export const CHECK_CHOICE = "_check_choice";

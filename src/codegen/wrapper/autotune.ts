@@ -42,21 +42,18 @@ export const maxnregHelper: Statement = {
 
 const FIRST_CONFIG = "_first_config";
 
+export const firstConfigHelper: Statement = {
+  kind: "function",
+  name: FIRST_CONFIG,
+  decorators: [],
+  params: [{ name: "_call" }, { name: "quantiles" }],
+  docstring: "What no config takes longer than: Triton's interpreter has no clock.",
+  body: [py.returns(py.list(...[0, 0, 0].map((zero) => py.numberLiteral(zero, "float"))))],
+};
+
 /** Triton's interpreter has no clock. Where all configs take as long, the autotuner chooses the first that fits. */
-export function firstConfig({ tuning }: KernelIR): Block {
-  if (!tuning.key || tuning.configs.length < 2) return [];
-  const zeros = py.list(...[0, 0, 0].map((zero) => py.numberLiteral(zero, "float")));
-  return [
-    {
-      kind: "function",
-      name: FIRST_CONFIG,
-      decorators: [],
-      params: [{ name: "_call" }, { name: "quantiles" }],
-      docstring: "What no config takes longer than: Triton's interpreter has no clock.",
-      body: [py.returns(zeros)],
-    },
-  ];
-}
+export const firstConfig = ({ tuning }: KernelIR): Block =>
+  !tuning.key || tuning.configs.length < 2 ? [] : [firstConfigHelper];
 
 /** The lists of configs by GPU, which the kernel's pruner reads. */
 export function configLists(ir: KernelIR, names: KernelNames): Block {

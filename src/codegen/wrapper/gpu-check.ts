@@ -2,7 +2,7 @@
 import { targetsText } from "../../contract/kernel-targets.js";
 import * as py from "../python/py-build.js";
 import type { Block } from "../python/py.js";
-import { helper } from "./helper-function.js";
+import { helper } from "../python/helper-function.js";
 import { DEVICE, INTERPRETED } from "./wrapper-checks.js";
 import { bfloat16Check } from "./wrapper-interpreter.js";
 import type { WrapperContext } from "./wrapper-scope.js";

@@ -5,7 +5,7 @@
  */
 import * as py from "../python/py-build.js";
 import type { ClassDef, FunctionDef } from "../python/py.js";
-import { helper } from "./helper-function.js";
+import { helper } from "../python/helper-function.js";
 
 /** Whether a gradient is recorded. */
 export const RECORDS_GRADIENT = "_records_gradient";

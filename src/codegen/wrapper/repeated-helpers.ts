@@ -1,7 +1,7 @@
 /** Functions of an emitted module that keep what a call has found out for later calls like it, the same in every module. */
 import type { ClassDef, FunctionDef, Statement } from "../python/py.js";
 import * as py from "../python/py-build.js";
-import { helper } from "./helper-function.js";
+import { helper } from "../python/helper-function.js";
 import { LAUNCH, LAUNCHES } from "./wrapper-helpers.js";
 
 /** The wrapper, and the function that launches for it, before both are replaced. */

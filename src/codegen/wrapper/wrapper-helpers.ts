@@ -4,7 +4,7 @@ import type { ClassDef, FunctionDef } from "../python/py.js";
 import { argumentHelpers, CHECK_TENSOR, checkTensor } from "./argument-helpers.js";
 import { CHECK_GPU, checkGpu } from "./gpu-check.js";
 import { gradientHelpers } from "./gradient-helpers.js";
-import { helper } from "./helper-function.js";
+import { helper } from "../python/helper-function.js";
 import { IS_TRACED } from "./wrapper-checks.js";
 import { GPU_PROPERTY, STATED_GPU } from "./wrapper-launch.js";
 import { CHECK_MEMORY, CHECK_OUT } from "./wrapper-outputs.js";

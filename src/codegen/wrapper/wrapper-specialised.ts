@@ -14,6 +14,7 @@ const PROGRAMS = "_programs";
 /** The functions that launch, where both kernels are timed. */
 const SPECIALISED = "_specialised";
 const PLAIN = "_plain";
+export const SPECIALISED_LOCALS: readonly string[] = [PROGRAMS, SPECIALISED, PLAIN];
 
 /** What stands around the launch in the wrapper. */
 export interface AroundLaunch {

@@ -1,5 +1,5 @@
 /** The form of the functions at the end of an emitted module. */
-import type { FunctionDef } from "../python/py.js";
+import type { FunctionDef } from "./py.js";
 
 /** `params` are separated by blanks. */
 export const helper = (name: string, params: string, docstring: string, text: string): FunctionDef => ({

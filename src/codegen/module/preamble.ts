@@ -1,0 +1,123 @@
+/** What stands before the functions of an emitted module: imports, constants, and a check of Triton's version. */
+import { INT32_REACH, MAX_NUMEL } from "../../types/limits.js";
+import { H200 } from "../../contract/device-properties.js";
+import type { KernelIR } from "../../ir/nodes.js";
+import { usesOf39 } from "../../analysis/newer-uses.js";
+import { walkAll } from "../../ir/walk.js";
+import { DESCRIPTOR_CLASS } from "../wrapper/wrapper-descriptors.js";
+import { LAUNCH, LAUNCHES, WRAP_TRITON } from "../wrapper/wrapper-helpers.js";
+import { FASTER, gluonImports, IS_FASTER, IS_SPECIALISED } from "../gluon/gluon-helpers.js";
+import { snakeCase } from "../names/names.js";
+import * as py from "../python/py-build.js";
+import type { Block, Expression, FromImport, Import, Statement } from "../python/py.js";
+import { INTERPRETED, ROW_LIMIT, torchDType } from "../wrapper/wrapper-checks.js";
+import { REACH_LIMIT } from "../wrapper/wrapper-reach.js";
+import { TRITON_DTYPES } from "../wrapper/wrapper-numbers.js";
+import { GPU_PROPERTY, STATED_GPU } from "../wrapper/wrapper-launch.js";
+
+/** Modules of Python's own library, which stand before all others. */
+export const standardImports = (modules: readonly string[]): Block =>
+  modules.length > 0 ? [...modules.map((module): Import => ({ kind: "import", module })), py.blank] : [];
+
+/** Imports of spellings besides `tl`. */
+export function imports(
+  kernels: readonly KernelIR[],
+  isMentioned: (name: string) => boolean,
+  others: readonly FromImport[],
+): Block {
+  const needed = new Map<string, Set<string>>();
+  const need = (from: string, name: string) => needed.set(from, (needed.get(from) ?? new Set()).add(name));
+  for (const { module, names } of others) for (const { name } of names) need(module, name);
+  if (isMentioned(WRAP_TRITON)) needed.set("torch.library", new Set([WRAP_TRITON]));
+  if (isMentioned(DESCRIPTOR_CLASS)) needed.set("triton.tools.tensor_descriptor", new Set([DESCRIPTOR_CLASS]));
+  for (const ir of kernels)
+    walkAll(ir, (statement) => {
+      const spelling = statement.kind === "op" ? statement.op.spelling : undefined;
+      if (spelling?.form !== "call" || !spelling.from) return;
+      const [name = ""] = spelling.name.split(".");
+      if (isMentioned(name)) need(spelling.from, name);
+    });
+  const plain = [...needed].map(([module, names]): FromImport => ({
+    kind: "fromImport",
+    module,
+    names: [...names].sort().map((name) => ({ name })),
+  }));
+  const all = isMentioned(IS_SPECIALISED) ? [...plain, ...gluonImports] : plain;
+  return all.sort((a, b) => (a.module < b.module ? -1 : 1));
+}
+
+/** `2**20` */
+function powerOfTwo(value: number): Expression {
+  return py.binary(py.number("2"), "**", py.number(String(Math.log2(value))));
+}
+
+export function constants(kernels: readonly KernelIR[], isMentioned: (name: string) => boolean): Block {
+  const limits: Statement[] = [
+    py.comment("Whether Triton's interpreter runs kernels on the CPU."),
+    py.assign(py.name(INTERPRETED), py.dotted("triton.knobs.runtime.interpret")),
+  ];
+  if (isMentioned(REACH_LIMIT))
+    limits.push(
+      py.comment("Offsets are int32, and masked lanes may lie up to one tile behind the last element."),
+      py.assign(py.name(REACH_LIMIT), py.binary(powerOfTwo(INT32_REACH + MAX_NUMEL), "-", powerOfTwo(MAX_NUMEL))),
+    );
+  if (isMentioned(ROW_LIMIT))
+    limits.push(
+      py.comment("Elements that a tile of Triton may have."),
+      py.assign(py.name(ROW_LIMIT), powerOfTwo(MAX_NUMEL)),
+    );
+  if (isMentioned(GPU_PROPERTY)) {
+    const stated = Object.entries(H200).map(([name, value]) => ({
+      key: py.string(snakeCase(name)),
+      value: py.number(String(value)),
+    }));
+    limits.push(
+      py.comment("The GPU that Triton's interpreter stands for: an NVIDIA H200."),
+      py.assign(py.name(STATED_GPU), py.dict(...stated)),
+    );
+  }
+  if (isMentioned(LAUNCH))
+    limits.push(py.comment("Binaries and grids of earlier launches."), py.assign(py.name(LAUNCHES), py.dict()));
+  if (isMentioned(IS_FASTER))
+    limits.push(
+      py.comment("Whether the warp-specialised kernel is the faster one, by the autotuner's key and dtypes."),
+      py.assign(py.name(FASTER), py.dict()),
+    );
+  if (isMentioned(TRITON_DTYPES)) {
+    const params = kernels.flatMap((ir) => ir.params);
+    const members = params.flatMap((param) => (param.kind === "constexpr" ? (param.variable?.members ?? []) : []));
+    const entries = [...new Set(members)].map((name) => ({ key: torchDType(name), value: py.dotted(`tl.${name}`) }));
+    limits.push(
+      py.comment("What Triton calls the dtypes of PyTorch."),
+      py.assign(py.name(TRITON_DTYPES), py.dict(...entries)),
+    );
+  }
+  return [py.blank, ...limits];
+}
+
+/** Makes the import fail under a Triton that lacks something the kernel uses. */
+export function newestNames(kernels: readonly KernelIR[]): Block {
+  const [first, ...others] = new Set(kernels.flatMap(usesOf39).map(({ name }) => name));
+  if (first === undefined) return [];
+  const version = py.call(
+    "tuple",
+    py.call(
+      "map",
+      py.name("int"),
+      py.subscript(py.call("triton.__version__.split", py.string(".")), py.slice(undefined, py.number("2"))),
+    ),
+  );
+  const names = [first, ...others].join(", ");
+  return [
+    py.blank,
+    {
+      kind: "if",
+      branches: [
+        {
+          test: py.compare(version, ["<", py.tuple(py.number("3"), py.number("9"))]),
+          body: [py.raise(py.call("ImportError", py.string(`${names}: needs Triton 3.9 or later`)))],
+        },
+      ],
+    },
+  ];
+}

@@ -1,4 +1,5 @@
 /** The function of an emitted module that takes a call like an earlier one straight to its launch. */
+import { writtenPointers } from "../../analysis/memory-effects.js";
 import { makesDescriptors } from "../../analysis/described.js";
 import { isMemoryParam, type KernelIR, type PointerParam, type TensorParam, tensorsOf } from "../../ir/nodes.js";
 import { callOrder, type NumberParam } from "../names/call-order.js";
@@ -29,6 +30,10 @@ export function repeatedFunction(ir: KernelIR, names: KernelNames, wrapper: Func
 }
 
 type Tensor = TensorParam | PointerParam;
+
+/** Autograd is told that a tensor changes. */
+const tellAutograd = (tensor: Expression): Statement =>
+  py.expression(py.call("torch._C._increment_version", py.tuple(tensor)));
 
 class RepeatedEmitter {
   readonly #context: WrapperContext;
@@ -109,6 +114,7 @@ class RepeatedEmitter {
     const values = results.map((param) => this.#tensor(param));
     const launching: Block = [
       ...results.flatMap((param) => this.#beforeWriting(param)),
+      ...writtenPointers(this.ir).map((param) => tellAutograd(this.#tensor(param))),
       py.expression(py.call(launch, ...places)),
       py.returns(values.length > 0 ? py.tupled(values) : undefined),
     ];
@@ -159,11 +165,10 @@ class RepeatedEmitter {
   /** What the checks do to a written tensor: autograd is told, and what starts from zero is set to it. */
   #beforeWriting(param: TensorParam): Block {
     const tensor = this.#tensor(param);
-    const told = py.expression(py.call("torch._C._increment_version", py.tuple(tensor)));
-    if (param.role === "inout") return [told];
+    if (param.role === "inout") return [tellAutograd(tensor)];
     const isGiven = py.compare(this.#argument(param), ["is not", py.none]);
     const zero = param.zeroed ? [py.expression(py.call(py.attribute(tensor, "zero_")))] : [];
-    return [{ kind: "if", branches: [{ test: isGiven, body: [told] }] }, ...zero];
+    return [{ kind: "if", branches: [{ test: isGiven, body: [tellAutograd(tensor)] }] }, ...zero];
   }
 
   // ---- arguments ----------------------------------------------------------------------------------------------------

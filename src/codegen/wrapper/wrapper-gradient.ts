@@ -1,4 +1,5 @@
 /** The wrapper's statements for a call of which PyTorch would record a gradient. */
+import { writtenPointers } from "../../analysis/memory-effects.js";
 import { isMemoryParam } from "../../ir/nodes.js";
 import { isFloatElem } from "../../types/dtype.js";
 import { callOrder } from "../names/call-order.js";
@@ -16,12 +17,18 @@ export function gradientChecks(context: WrapperContext): Block {
   const outputs = tensors.filter((param) => param.role === "out");
   const updated = tensors.filter((param) => param.role === "inout");
   const wrapper = py.string(names.wrapper);
-  const given = outputs.map((param) => py.name(label(context, param)));
+  const through = writtenPointers(ir).filter((param) => isFloatElem(param.dtype));
+  const given = [
+    ...outputs.map((param) => py.name(label(context, param))),
+    ...through.map((param) => context.tensor(param)),
+  ];
   const floats = inputs.filter((param) => isFloatElem(param.dtype)).map((param) => context.tensor(param));
-  if (outputs.length + updated.length === 0)
-    return floats.length === 0 ? [] : [py.expression(py.call(REFUSE_GRADIENT, wrapper, ...floats))];
   const results = [...outputs, ...updated].filter((param) => isFloatElem(param.dtype));
-  if (results.length === 0) return [];
+  if (results.length === 0) {
+    // Addresses that are loaded may be written, too, where nothing is returned.
+    const mayWrite = outputs.length + updated.length === 0 || through.length > 0;
+    return floats.length === 0 || !mayWrite ? [] : [py.expression(py.call(REFUSE_GRADIENT, wrapper, ...floats))];
+  }
   const records = py.call(
     RECORDS_GRADIENT,
     wrapper,

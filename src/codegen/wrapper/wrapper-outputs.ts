@@ -97,6 +97,12 @@ export function memoryCheck(context: WrapperContext, param: TensorParam): Block 
   return [py.expression(py.call(CHECK_MEMORY, label, context.tensor(param), namedBefore(context, param)))];
 }
 
+/** Tells autograd of what is written through a raw pointer: it may have saved the tensor. */
+export function writtenThrough(context: WrapperContext, param: PointerParam): Block {
+  const told = py.expression(py.call("torch.autograd.graph.increment_version", context.tensor(param)));
+  return ifGiven(context, param, [told]);
+}
+
 /** The tensors that a written tensor must not overlap: the inputs, and the written tensors before it. */
 export function tensorsBefore(context: WrapperContext, param: TensorParam): readonly TensorParam[] {
   const written = (other: TensorParam) =>

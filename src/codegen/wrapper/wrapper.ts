@@ -2,6 +2,7 @@
  * The function that PyTorch code calls: it binds sizes from shapes, refuses what the kernel cannot take, allocates the
  * outputs and launches. It never waits for the GPU.
  */
+import { writtenPointers } from "../../analysis/memory-effects.js";
 import { isOnlyDescribed } from "../../analysis/described.js";
 import { optionalSizes } from "../../analysis/optional-sizes.js";
 import { preconditionsOf } from "../../analysis/preconditions.js";
@@ -45,7 +46,7 @@ import {
 } from "./wrapper-checks.js";
 import { int32Checks } from "./wrapper-reach.js";
 import { checkedRequirements, isDecided, requirementCheck, sizeChecks } from "./wrapper-requirements.js";
-import { memoryCheck, outputChecks } from "./wrapper-outputs.js";
+import { memoryCheck, outputChecks, writtenThrough } from "./wrapper-outputs.js";
 import { WrapperScope } from "./wrapper-scope.js";
 import { specialisedLaunch } from "./wrapper-specialised.js";
 import type { GluonKernel } from "../gluon/gluon-kernel.js";
@@ -110,6 +111,7 @@ class WrapperEmitter extends WrapperScope {
       ...(deviceHolder(this) ? [py.blank] : defaultDevice(maybe)),
       ...outputs.flatMap((param) => outputChecks(this, param)),
       ...(deviceHolder(this) ? [] : deviceChecks(this, [...outputs, ...inputs, ...this.#pointers()])),
+      ...writtenPointers(this.ir).flatMap((param) => writtenThrough(this, param)),
       ...emptyResult(this, results),
       py.blank,
       ...this.#strides(),

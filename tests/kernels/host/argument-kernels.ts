@@ -100,6 +100,27 @@ export const copied = kernel(
   },
 );
 
+/** Through a raw pointer beside a result. */
+export const kept = kernel(
+  "kept",
+  {
+    params: {
+      x: tensor(tl.float32, ["N"]),
+      into: pointer(tl.float32),
+      places: tensor.out(tl.int32, ["N"]),
+      BLOCK: constexpr(),
+    },
+    grid: () => [1],
+    config: { BLOCK: 16 },
+    requires: ({ N, BLOCK }) => [N.eq(BLOCK)],
+  },
+  ({ x, into, places, BLOCK }) => {
+    const lanes = tl.arange(0, BLOCK);
+    tl.store(into.add(lanes), tl.load(x.at(lanes)));
+    tl.store(places.at(lanes), lanes);
+  },
+);
+
 /** In bfloat16 inside, whatever it is given. */
 export const rounded = kernel(
   "rounded",

@@ -7,6 +7,7 @@ from pathlib import Path
 import accumulate
 import copied
 import doubled
+import kept
 import numbers_ as numbers
 import numpy
 import places
@@ -241,7 +242,12 @@ class Gradients(unittest.TestCase):
         torch.testing.assert_close(w.detach(), before + 1)
 
     def test_autograd_sees_the_writes(self):
-        for write in (lambda y: accumulate.kernel_fn(torch.ones(20), y), lambda y: numbers.kernel_fn(torch.ones(20), out=y)):
+        for write in (
+            lambda y: accumulate.kernel_fn(torch.ones(20), y),
+            lambda y: numbers.kernel_fn(torch.ones(20), out=y),
+            lambda y: copied.kernel_fn(torch.ones(20), y),
+            lambda y: kept.kernel_fn(torch.ones(16), y),
+        ):
             w, y = self.weight(), torch.ones(20)
             product = w * y
             write(y)
@@ -254,6 +260,10 @@ class Gradients(unittest.TestCase):
         torch.testing.assert_close(y, x)
         with self.assertRaisesRegex(RuntimeError, "copied: a result that is written to a given tensor has no gradient"):
             copied.kernel_fn(x.requires_grad_(), y)
+        with self.assertRaisesRegex(RuntimeError, "kept: a result that is written to a given tensor has no gradient"):
+            kept.kernel_fn(x, y)
+        with self.assertRaisesRegex(RuntimeError, "kept: a result that is written to a given tensor has no gradient"):
+            kept.kernel_fn(x.detach(), torch.zeros(16, requires_grad=True))
 
     def test_transforms_of_functions(self):
         with self.assertRaisesRegex(RuntimeError, "doubled has no backward"):

@@ -1,5 +1,5 @@
 /** Kernels whose launches are compared: with and without numbers and strides. */
-import { constexpr, kernel, scalar, tensor, tl } from "tilescript";
+import { constexpr, kernel, pointer, scalar, tensor, tl } from "tilescript";
 
 const T = tl.dtype("T", [tl.float16, tl.float32]);
 
@@ -41,5 +41,27 @@ export const scaled = kernel(
     const i = tl.programId(1).mul(BLOCK).add(tl.arange(0, BLOCK));
     const value = tl.load(x.at(row, i)).to(tl.float32).mul(factor).add(shift.to(tl.float32));
     tl.store(y.at(row, i), value.to(T));
+  },
+);
+
+/** Writes through a raw pointer, too. */
+export const kept = kernel(
+  "kept",
+  {
+    params: {
+      x: tensor(tl.float32, ["N"], { contiguous: true }),
+      into: pointer(tl.float32, { numel: "N" }),
+      y: tensor.out(tl.float32, ["N"], { contiguous: true }),
+      BLOCK: constexpr(),
+    },
+    grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)],
+    config: { BLOCK: 128 },
+    shapes: [{ N: 1000 }],
+  },
+  ({ x, into, y, N, BLOCK }) => {
+    const i = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+    const values = tl.load(x.at(i));
+    tl.store(into.add(i), values, { mask: i.lt(N) });
+    tl.store(y.at(i), values);
   },
 );

@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 import { build } from "tilescript";
 import { drawTests } from "../../support/drawn.js";
 import { inTemporaryFolder, requirePython, tritonCache, tritons } from "../../support/python.js";
-import { scaled, summed } from "./kernels.js";
+import { kept, scaled, summed } from "./kernels.js";
 
 drawTests("launches of repeated calls", "src/codegen/wrapper");
 
@@ -30,7 +30,7 @@ test.skipIf(!compiler).each(await importable())(
   { timeout: 300_000 },
   async ({ package: triton }) => {
     const ran = await inTemporaryFolder(async (folder) => {
-      for (const each of [summed, scaled]) {
+      for (const each of [summed, scaled, kept]) {
         const built = await build(each);
         await writeFile(join(folder, built.file), built.emit({ launch: "fast" }).python);
       }

@@ -20,6 +20,7 @@ torch.cuda.get_device_capability = lambda *_: (9, 0)
 torch._C._cuda_getCurrentRawStream = lambda _: 7
 torch._C._cuda_getDevice = lambda: None
 
+import kept  # noqa: E402
 import scaled  # noqa: E402
 import summed  # noqa: E402
 
@@ -69,6 +70,16 @@ def launch_sum(module, x, y, *, out=None):
     return z
 
 
+def launch_copies(module, x, into, *, out=None):
+    y = torch.empty_like(x) if out is None else out
+
+    def grid(meta):
+        return (triton.cdiv(x.shape[0], meta["BLOCK"]),)
+
+    module._launch(module.kept_kernel, grid, (x, into, y), (x.shape[0],), x.device, BLOCK=128)
+    return y
+
+
 def launch_scale(module, x, factor, shift, *, out=None):
     y = x.new_empty(x.shape) if out is None else out
     m, n = x.shape
@@ -84,7 +95,7 @@ def launch_scale(module, x, factor, shift, *, out=None):
 class Repeated(unittest.TestCase):
     def setUp(self):
         self.calls = []
-        for module, launch in ((summed, launch_sum), (scaled, launch_scale)):
+        for module, launch in ((summed, launch_sum), (scaled, launch_scale), (kept, launch_copies)):
             module._LAUNCHES.clear()
             module._checked = launching(module, launch, self.calls)
             # What the module does itself where its PyTorch is made for CUDA.
@@ -265,6 +276,10 @@ class Repeated(unittest.TestCase):
         before = self.out._version
         self.assertEqual(self.checked(summed, self.x, self.y, out=self.out), 0)
         self.assertEqual(self.out._version, before + 1)
+        self.settle(self.x, self.y, module=kept)
+        before = self.y._version
+        self.assertEqual(self.checked(kept, self.x, self.y), 0)
+        self.assertEqual(self.y._version, before + 1)
 
     def test_hooks_hear_of_launches(self):
         runtime = triton.knobs.runtime

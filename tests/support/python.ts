@@ -70,11 +70,16 @@ export async function askScript<Written>(
 export type Modules = Readonly<Record<string, { readonly python: string }>>;
 
 /** Runs the tests of a Python file over emitted modules; gives what it printed. Kernels run if interpreted. */
-export async function testModules(script: URL, modules: Modules, interpreted = true): Promise<string> {
+export async function testModules(
+  script: URL,
+  modules: Modules,
+  interpreted = true,
+  ...args: readonly string[]
+): Promise<string> {
   return inTemporaryFolder(async (folder) => {
     for (const [name, { python }] of Object.entries(modules)) await writeFile(join(folder, `${name}.py`), python);
     const env = { PYTHONPATH: folder, PYTHONDONTWRITEBYTECODE: "1", TRITON_INTERPRET: interpreted ? "1" : "0" };
-    const ran = await execa(await requirePython(), [fileURLToPath(script)], { env, reject: false });
+    const ran = await execa(await requirePython(), [fileURLToPath(script), ...args], { env, reject: false });
     return ran.stderr;
   });
 }

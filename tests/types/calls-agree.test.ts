@@ -17,7 +17,7 @@ import { drawnCount, seedOfRun } from "../support/drawn.js";
 
 const asked = process.env["TILESCRIPT_CALL_SEEDS"];
 const seeds = Array.from(
-  { length: asked === undefined ? drawnCount("seeds of typed calls", 8) : Number(asked) || 0 },
+  { length: asked === undefined ? drawnCount("seeds of typed calls", 2) : Number(asked) || 0 },
   (_, i) => seedOfRun() + i,
 );
 /** Calls that one seed draws from a sample. libdevice's functions share one rule. */

@@ -20,7 +20,7 @@ const tested = drawn("examples with seeded mistakes", faulty, {
   key: ({ example }) => example,
   sources: ({ example }) => [`examples/${example}.ts`],
   always: ["flash-attention", "softmax"],
-  aDay: 20,
+  aDay: 14,
   isOfTests: true,
 });
 const files = tested.map((each) => [each.example, each] as const);

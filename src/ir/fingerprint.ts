@@ -1,13 +1,15 @@
 /** A kernel as text that two kernels share only if the same holds of both, wherever they stand in their file. */
 import { numberText } from "../contract/data-text.js";
 import type { Location } from "../diagnostics/diagnostic.js";
+import type { Op } from "./op.js";
 import { type KernelIR, Value, Variable } from "./nodes.js";
 
-/** What says nothing about the kernel's own steps. */
+/** What of a kernel says nothing about its own steps. An author may name a constexpr so, which counts. */
 const APART: ReadonlySet<string> = new Set(["reference", "providers", "flops", "shapes", "doc"]);
 
 export function fingerprint(ir: KernelIR): string {
-  return new Writer(ir.at).text(ir);
+  const steps = Object.fromEntries(Object.entries(ir).filter(([name]) => !APART.has(name)));
+  return new Writer(ir.at).text(steps);
 }
 
 /** Writes each object once, with a number where it comes again. */
@@ -33,8 +35,7 @@ class Writer {
   }
 
   #record(of: object): string {
-    const entries = Object.entries(of).filter(([name]) => !APART.has(name));
-    const texts = entries.map(([name, each]) => `${name}:${name === "op" ? opName(each) : this.text(each)}`);
+    const texts = Object.entries(of).map(([name, each]) => `${name}:${isOp(each) ? each.name : this.text(each)}`);
     return `{${texts.join()}}`;
   }
 
@@ -45,6 +46,7 @@ class Writer {
   }
 }
 
-const opName = (op: unknown): string => (op as { readonly name: string }).name;
+/** Ops are the same in every run, and their functions say nothing more. */
+const isOp = (of: unknown): of is Op => typeof of === "object" && of !== null && "effect" in of && "infer" in of;
 
 const isLocation = (of: object): of is Location => "file" in of && "line" in of && "column" in of;

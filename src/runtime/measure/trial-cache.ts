@@ -26,7 +26,7 @@ interface CachedCase {
   readonly trials: Record<string, Trial>;
 }
 
-/** One file for each kernel, device, Triton version and case. */
+/** One file for each kernel, device, version of PyTorch and Triton, and case. */
 export class TrialCache {
   /** Files are written one after another, whichever of several workers has found something. */
   #saved: Promise<void> = Promise.resolve();
@@ -60,8 +60,11 @@ export class TrialCache {
   }
 }
 
+/** What a trial depends on: the module, what it is compared by and with, and what it runs on. */
 function cacheFile(kernel: CompiledKernel, { hello }: PythonDevice, at: Case, env: NodeJS.ProcessEnv): string {
   const { config: _, seed: __, ...given } = at;
-  const text = dataText([withoutConfigs(kernel.python), hello.deviceName, hello.versions.triton, given]);
+  const { torch, triton } = hello.versions;
+  const compared = [kernel.tolerance ?? {}, kernel.ranges(at)];
+  const text = dataText([withoutConfigs(kernel.python), hello.deviceName, torch, triton, given, compared]);
   return join(cacheFolder(env), "tuned", `${keyOfText(text)}.json`);
 }

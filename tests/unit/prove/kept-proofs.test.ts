@@ -80,3 +80,10 @@ test.each([
   expect(SOURCE).toContain(from);
   expect(proved(await built(SOURCE.replace(from, to))).isKept).toBe(false);
 });
+
+test.each(["doc", "shapes", "flops", "op", "reference"])("a config of a constexpr named %s counts", async (name) => {
+  const source = SOURCE.replaceAll("BLOCK", name);
+  proved(await built(source));
+  expect(proved(await built(source)).isKept).toBe(true);
+  expect(proved(await built(source.replace(`{ ${name}: 16 }`, `{ ${name}: 32 }`))).isKept).toBe(false);
+});

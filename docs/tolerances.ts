@@ -1,5 +1,5 @@
 /** `python/tilescript_worker/tolerances.py`: the figures of `src/contract/tolerance.ts` for files without TileScript. */
-import { dotPrecision, MOST, relative, SHORT_SUM, smallest, unitRoundoff, UNITS } from "../src/contract/tolerance.js";
+import { dotPrecision, MOST, relative, SHARE, SHORT_SUM, smallest, unitRoundoff, UNITS } from "../src/contract/tolerance.js";
 import { type DTypeName, dtypeTable } from "../src/types/dtype.js";
 
 const byDType = (name: string, says: string, figures: Readonly<Record<string, number>>): string[] => {
@@ -33,5 +33,7 @@ UNITS = ${UNITS}
 MOST = ${MOST}
 # Sums of up to this many terms are within the plain tolerances.
 SHORT_SUM = ${SHORT_SUM}
+# No more than this part of the integers may differ where any may.
+SHARE = ${SHARE}
 `;
 }

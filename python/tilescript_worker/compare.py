@@ -3,8 +3,9 @@
 An element is right when ``|got - expected| <= atol + rtol * |expected| + rms * magnitude`` with ``expected`` in float64
 and ``magnitude`` the root mean square of all elements or of those beside it on one axis, when it is exactly what
 rounding ``expected`` to the output's dtype gives (so an overflow to infinity counts as right where it is due), or when
-both are NaN. The request brings the tolerance, which ``src/contract/tolerance.ts`` decides. Gradients may also differ
-by what rounding leaves of them (``rounding.py``).
+both are NaN. An integer is right when it is the expected one, or up to ``atol`` from it in no more than the part
+``share`` of the elements. The request brings the tolerance, which ``src/contract/tolerance.ts`` decides. Gradients may
+also differ by what rounding leaves of them (``rounding.py``).
 """
 
 from __future__ import annotations
@@ -32,20 +33,13 @@ def compare(
     """How one output differs from its reference; ``besides`` is what each element may differ beside the tolerance."""
     if tuple(got.shape) != tuple(expected.shape):
         return _mismatch(name, f"has shape {list(got.shape)}, the reference has {list(expected.shape)}")
-    rounded = expected.to(got.dtype).to(torch.float64)
-    exact, value = expected.to(torch.float64), got.to(torch.float64)
-    difference = (value - exact).abs()
-    rms = tolerance.get("rms", 0.0)
-    least = tolerance["atol"] + (rms * magnitudes(exact) if rms > 0 else torch.zeros_like(exact))
-    equal = (value == rounded) | (value == exact) | (value.isnan() & exact.isnan())
+    exact = expected.to(torch.float64)
     if got.dtype.is_floating_point:
-        # A NaN or infinite difference fails the comparison; only the infinite limit of an infinite value would not.
-        allowed = least + tolerance["rtol"] * exact.abs() + besides
-        right = equal | (exact.isfinite() & (difference <= allowed))
+        right, severity, least = _floats(got, exact, tolerance, besides)
+        shown, due = got.to(torch.float64), exact
     else:
-        right = equal
-    difference = torch.where(equal & ~difference.isfinite(), torch.zeros_like(difference), difference)
-    severity = torch.where(difference.isnan(), math.inf, difference)
+        right, severity, least = _integers(got, expected.to(got.dtype), tolerance)
+        shown, due = got, expected
     result: dict[str, Any] = {
         "output": name,
         "wrong": int((~right).sum()),
@@ -56,8 +50,38 @@ def compare(
     if got.numel():
         # The worst wrong element, else the one that differs most.
         ranked = severity if right.all() else torch.where(right, -1.0, severity)
-        result["worst"] = _worst(int(ranked.argmax()), value, exact)
+        result["worst"] = _worst(int(ranked.argmax()), shown, due)
     return result
+
+
+def _floats(
+    got: torch.Tensor, exact: torch.Tensor, tolerance: dict[str, float], besides: torch.Tensor | float
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Which elements are right, how far each is off, and what each may be off where nothing is expected of it."""
+    rounded, value = exact.to(got.dtype).to(torch.float64), got.to(torch.float64)
+    difference = (value - exact).abs()
+    rms = tolerance.get("rms", 0.0)
+    least = tolerance["atol"] + (rms * magnitudes(exact) if rms > 0 else torch.zeros_like(exact))
+    equal = (value == rounded) | (value == exact) | (value.isnan() & exact.isnan())
+    # A NaN or infinite difference fails the comparison; only the infinite limit of an infinite value would not.
+    allowed = least + tolerance["rtol"] * exact.abs() + besides
+    right = equal | (exact.isfinite() & (difference <= allowed))
+    difference = torch.where(equal & ~difference.isfinite(), torch.zeros_like(difference), difference)
+    return right, torch.where(difference.isnan(), math.inf, difference), least
+
+
+def _integers(
+    got: torch.Tensor, expected: torch.Tensor, tolerance: dict[str, float]
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """As ``_floats``, of two tensors of one integer dtype. Float64 does not hold every integer of 64 bits."""
+    difference = (got.to(torch.float64) - expected.to(torch.float64)).abs()
+    if got.dtype.itemsize == 8:
+        apart = got.view(torch.int64) - expected.view(torch.int64)
+        difference = torch.where(difference < 2**53, apart.abs().to(torch.float64), difference)
+    right = difference <= math.floor(tolerance["atol"])
+    if int((difference > 0).sum()) > math.ceil(tolerance.get("share", 0.0) * got.numel()):
+        right = difference == 0
+    return right, difference, torch.zeros_like(difference)
 
 
 def largest_difference(left: torch.Tensor, right: torch.Tensor) -> float:
@@ -117,7 +141,7 @@ def _relative(severity: torch.Tensor, exact: torch.Tensor, least: torch.Tensor) 
     return (severity[counted] / scale[counted]).max().item() if counted.any() else 0.0
 
 
-def _worst(flat: int, value: torch.Tensor, exact: torch.Tensor) -> dict[str, Any]:
+def _worst(flat: int, value: torch.Tensor, due: torch.Tensor) -> dict[str, Any]:
     index = [int(i) for i in torch.unravel_index(torch.tensor(flat), value.shape)] if value.dim() else []
     window = tuple(
         slice(i, i + 1) if axis < value.dim() - 2 else slice(max(0, i - NEIGHBOURS), i + NEIGHBOURS + 1)
@@ -125,11 +149,11 @@ def _worst(flat: int, value: torch.Tensor, exact: torch.Tensor) -> dict[str, Any
     )
     return {
         "index": index,
-        "expected": number(exact[tuple(index)].item()),
+        "expected": number(due[tuple(index)].item()),
         "got": number(value[tuple(index)].item()),
         "around": {
             "start": [part.start for part in window],
-            "expected": _rows(exact[window]),
+            "expected": _rows(due[window]),
             "got": _rows(value[window]),
         },
     }

@@ -20,7 +20,7 @@ import torch
 from .compare import compare
 from .modules import autotuners, import_file
 from .script import KernelFileError
-from .tolerances import MOST, RELATIVE, SHORT_SUM, SMALLEST, TF32, UNIT_ROUNDOFF, UNITS
+from .tolerances import MOST, RELATIVE, SHARE, SHORT_SUM, SMALLEST, TF32, UNIT_ROUNDOFF, UNITS
 
 # A call of tl.dot, as far as brackets inside it go two deep.
 CALL_OF_DOT = re.compile(r"tl\.dot\w*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)")
@@ -173,6 +173,9 @@ def tolerance_of_sum(
 ) -> dict[str, float]:
     """The rule of ``toleranceOfSum`` in ``src/contract/tolerance.ts``; a test compares the two."""
     own = RELATIVE.get(dtype)
+    if not dtype.is_floating_point:
+        steps = math.floor(atol or 0.0)
+        return {"rtol": 0.0, "atol": float(steps), "rms": 0.0} | ({"share": SHARE} if steps else {})
     if own is None:
         return {"rtol": rtol or 0.0, "atol": atol or 0.0, "rms": 0.0}
     sums = min(own, RELATIVE[torch.float32]) * max(1.0, math.sqrt(terms / SHORT_SUM))

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable
 from typing import Any, TextIO
 
-VERSION = 11
+VERSION = 12
 
 Handler = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -22,7 +22,9 @@ class RequestError(Exception):
 
 
 def number(value: float) -> float | str:
-    """JSON has no NaN and no infinities; they travel as strings."""
+    """JSON has no NaN and no infinities, and JavaScript no more than 53 bits; these travel as strings."""
+    if isinstance(value, int) and abs(value) > 2**53:
+        return str(value)
     value = float(value)
     if math.isnan(value):
         return "nan"

@@ -41,3 +41,5 @@ UNITS = 4
 MOST = 0.04
 # Sums of up to this many terms are within the plain tolerances.
 SHORT_SUM = 64
+# No more than this part of the integers may differ where any may.
+SHARE = 0.01

@@ -1,7 +1,7 @@
 /** The types of a call's arguments and results, from the types of the kernel's params. */
 import type { DeviceName } from "../contract/device-names.js";
 import type { DeviceProperties } from "../contract/device-properties.js";
-import type { Comparison, Finding, ProgramOrder, Tolerance } from "../contract/compiled.js";
+import type { Comparison, Finding, GivenTolerance, ProgramOrder } from "../contract/compiled.js";
 import type { DType, DTypeName, Element, Members } from "../types/dtype.js";
 import type { AskedNames, DimsOfParams, DTypeNames, NamesWhere } from "../params/param-names.js";
 import type { $param } from "../params/param-types.js";
@@ -60,7 +60,7 @@ export type Outputs<P> =
 /** Options of `evaluate` and `check`. */
 export interface CallOptions {
   /** Overrides the kernel's tolerance and the defaults of each output's dtype. */
-  readonly tolerance?: Partial<Tolerance>;
+  readonly tolerance?: GivenTolerance;
   /** The order in which programs run, by default `sequential`. A result that depends on it is wrong. */
   readonly order?: ProgramOrder;
   /** Properties of the GPU that a launch depends on. Default: those of an NVIDIA H200. */

@@ -273,14 +273,16 @@ export interface Comparison {
   readonly worst?: {
     readonly output: string;
     readonly index: readonly number[];
-    readonly expected: number;
-    readonly got: number;
+    readonly expected: number | bigint;
+    readonly got: number | bigint;
   };
   /**
    * For a wrong result, what tells of it: a `mistake` also shows where every float is a float64, and the numbers here are
    * those; `rounding` does not.
    */
   readonly finds?: "mistake" | "rounding";
+  /** The worst element is an integer. */
+  readonly integers?: true;
   /** The number of elements out of tolerance, and of all elements. */
   readonly wrong: number;
   readonly total: number;
@@ -301,19 +303,29 @@ export interface Evaluation {
   readonly accesses?: readonly Access[];
 }
 
-/** An element may differ by `atol + rtol * |expected| + rms * (the root mean square of the expected output)`. */
+/**
+ * An element of floats may differ by `atol + rtol * |expected| + rms * (the root mean square of the expected output)`.
+ * Integers may differ by `atol`, in no more than the part `share` of the elements.
+ */
 export interface Tolerance {
   readonly rtol: number;
   readonly atol: number;
   /** Default 0. */
   readonly rms?: number;
+  /** Default 0. */
+  readonly share?: number;
 }
+
+/** What an author says of all outputs, and of some by their names, over the defaults of their dtypes. */
+export type GivenTolerance = Partial<Tolerance> & OwnTolerances;
+/** Outputs may have any names, those of the parts among them. */
+type OwnTolerances = { readonly [output: string]: Partial<Tolerance> | number | undefined };
 
 export interface EvaluateOptions {
   /** Instead of inputs drawn from the case's seed. */
   readonly inputs?: Readonly<Record<string, TensorData>>;
   /** Overrides the kernel's own tolerance and the defaults of each output's dtype. */
-  readonly tolerance?: Partial<Tolerance>;
+  readonly tolerance?: GivenTolerance;
   /** The order in which programs run. Default: `sequential`. A result that depends on it is wrong. */
   readonly order?: ProgramOrder | undefined;
   /**
@@ -492,7 +504,7 @@ export interface CompiledKernel {
   /** Absent where the kernel has one config that nothing is measured for. */
   readonly tuning?: Tunable;
   /** Fixed tolerance of the author, over the defaults of the output's dtype. */
-  readonly tolerance?: Partial<Tolerance>;
+  readonly tolerance?: GivenTolerance;
   /** Of each kernel that is not for every GPU, those that it is for. */
   readonly targets?: readonly DeclaredTargets[];
   /** Every size and constexpr dim of a case, including computed ones. */

@@ -9,10 +9,13 @@ export function dataText(data: unknown): string {
   });
 }
 
-/** Plain data as JSON for readers: the numbers that JSON lacks are their names, `"NaN"`, `"-Infinity"` or `"-0"`. */
+/**
+ * Plain data as JSON for readers: the numbers that JSON lacks are their names, `"NaN"`, `"-Infinity"` or `"-0"`, and
+ * bigints their digits.
+ */
 export function jsonText(data: unknown, indent?: number): string {
   const named = (_: string, value: unknown): unknown =>
-    typeof value !== "number" || isOfJSON(value) ? value : numberText(value);
+    typeof value === "bigint" || (typeof value === "number" && !isOfJSON(value)) ? numberText(value) : value;
   return JSON.stringify(data, named, indent);
 }
 

@@ -4,7 +4,7 @@
  * tolerance and the command line's override them, and a failure never widens them. What rounding leaves of a gradient
  * that cancels depends on its values, so the worker computes that (`rounding.py`).
  */
-import type { Arithmetic, Case, Signature, SignatureDType, Tolerance } from "./compiled.js";
+import type { Arithmetic, Case, GivenTolerance, Signature, SignatureDType, Tolerance } from "./compiled.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { specValue } from "../diagnostics/catalogue/definition-codes.js";
 
@@ -66,6 +66,12 @@ export const UNITS = 4;
 /** More than this part of the output's magnitude is not taken for rounding unless the author says so. */
 export const MOST = 0.04;
 
+/**
+ * Where an author lets integers differ, no more than this part of them may. A float that is rounded to an integer, as by
+ * a quantising kernel, lies next to the border of two for few elements; truncating instead changes half of them.
+ */
+export const SHARE = 0.01;
+
 /** Sums of up to this many terms are within the plain tolerances. */
 export const SHORT_SUM = 64;
 
@@ -78,24 +84,9 @@ const ALGORITHM = 2 ** -23;
 /** Where a kernel runs. Triton's interpreter multiplies float32 without rounding; the evaluator rounds as GPUs do. */
 export type Runs = "eval" | "interpreter" | "cuda" | "hip";
 
-/** @throws TileScriptError if it is neither a tolerance nor a part of one. */
-export function checkTolerance(name: string, tolerance: unknown, at: Location | undefined): void {
-  if (tolerance === undefined) return;
-  const isOne =
-    typeof tolerance === "object" &&
-    tolerance !== null &&
-    !Array.isArray(tolerance) &&
-    Object.entries(tolerance).every(
-      ([key, value]) =>
-        ["rtol", "atol", "rms"].includes(key) &&
-        (value === undefined || (typeof value === "number" && value >= 0 && Number.isFinite(value))),
-    );
-  if (!isOne) fail(specValue.tolerance(name, tolerance), at);
-}
-
 /** How far an unrounded run may be from the unrounded reference. What the author allows holds here too. */
-export function algorithmTolerance({ rtol = 0, atol = 0, rms = 0 }: Partial<Tolerance> = {}): Tolerance {
-  return { rtol: Math.max(rtol, ALGORITHM), atol, rms: Math.max(rms, ALGORITHM) };
+export function algorithmTolerance({ rtol = 0, atol = 0, rms = 0, share = SHARE }: Partial<Tolerance> = {}): Tolerance {
+  return { rtol: Math.max(rtol, ALGORITHM), atol, rms: Math.max(rms, ALGORITHM), share };
 }
 
 type Sizes = Readonly<Record<string, number>>;
@@ -188,6 +179,11 @@ export function toleranceOfSum(
   override: Partial<Tolerance> = {},
 ): Tolerance {
   const own = relative[dtype];
+  // PyTorch has the bytes of float8e4b15 alone.
+  if (/^u?int|^float8e4b15$/.test(dtype)) {
+    const steps = Math.floor(override.atol ?? 0);
+    return { rtol: 0, atol: steps, rms: 0, ...(steps > 0 && { share: override.share ?? SHARE }) };
+  }
   if (own === undefined) return { rtol: 0, atol: 0, rms: 0, ...override };
   const sums = Math.min(own, relative["float32"]!) * Math.max(1, Math.sqrt(terms / SHORT_SUM));
   const rms = Math.min(Math.max(sums, way), MOST);

@@ -1,5 +1,5 @@
 /** A kernel as its author defines it. */
-import { type Config, type Space, launchOptionNames } from "../contract/compiled.js";
+import { type Config, type GivenTolerance, type Space, launchOptionNames } from "../contract/compiled.js";
 import { type ByGpu, type ConfigGpu, listsOf } from "../contract/configs-by-gpu.js";
 import type { KernelTargets } from "../contract/kernel-targets.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
@@ -9,7 +9,7 @@ import { kernelCall } from "../diagnostics/catalogue/operator-codes.js";
 import { unknownName } from "../diagnostics/catalogue/operand-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import type { Handle } from "../ir/handle.js";
-import { checkTolerance } from "../contract/tolerance.js";
+import { checkTolerance } from "../contract/given-tolerance.js";
 import { whyNoFunction, whyNoGrid } from "../params/kernel-call-types.js";
 import { whyParam } from "../params/param-kind.js";
 import { launch } from "./kernel-call.js";
@@ -51,7 +51,7 @@ export interface RawSpec {
   readonly providers?: Readonly<Record<string, RawReference>>;
   readonly flops?: (given: Readonly<Record<string, number | boolean | string>>) => unknown;
   readonly shapes?: readonly Readonly<Record<string, number | boolean | string>>[];
-  readonly tolerance?: { readonly rtol?: number; readonly atol?: number; readonly rms?: number };
+  readonly tolerance?: GivenTolerance;
   readonly doc?: string;
 }
 

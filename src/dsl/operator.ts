@@ -17,7 +17,7 @@ import { owners } from "../torch/torch-facts.js";
 import { recordOf } from "../torch/torch-functions.js";
 import type { TorchNode } from "../torch/torch-node.js";
 import type { SourceIndex } from "../ir/source.js";
-import { checkTolerance } from "../contract/tolerance.js";
+import { checkTolerance } from "../contract/given-tolerance.js";
 import { checkDescriptions, checkParts, KernelDefinition, type RawSpec, wordOf } from "./definition.js";
 import { isObject, kindOf } from "./spec-forms.js";
 import { type Described, includes, launching } from "./kernel-call.js";

@@ -1,5 +1,6 @@
 /** Runs an author's function once, with symbolic arguments, and records it as IR. */
 import { typeOfArgument } from "../ir/typed.js";
+import { checkOutputTolerances, type ToleratedOutput } from "../contract/given-tolerance.js";
 import { launchOptionNames, SPECIALISE, type Specialise } from "../contract/compiled.js";
 import { type Diagnostic, fail, heeding, type Location, TileScriptError } from "../diagnostics/diagnostic.js";
 import { placeThrown } from "../diagnostics/callsite.js";
@@ -26,7 +27,7 @@ import {
   type Value,
 } from "../ir/nodes.js";
 import { walkUses } from "../ir/walk.js";
-import { type DTypeName, isInt } from "../types/dtype.js";
+import { type DTypeName, isInt, members } from "../types/dtype.js";
 import { showType } from "../types/types.js";
 import type { SourceIndex, SpecPlaces } from "../ir/source.js";
 import { refusePromise, toArgument } from "../ops/define.js";
@@ -96,6 +97,7 @@ function traced(kernel: KernelDefinition, source: SourceIndex | undefined): Kern
     const taken = ended(recorder);
     const { shapes = [], tolerance, doc } = kernel.spec;
     checkNames(kernel, params);
+    checkOutputTolerances(kernel.name, tolerance, completed.flatMap(toleratedOutput), kernel.at);
     const reference = recorded(kernel, kernel.spec.reference, params, placeOf("reference"));
     const inputs = inputsOf(kernel, params, placeOf("inputs"));
     const tuning = tuningOf(kernel, config, completed, places);
@@ -123,6 +125,13 @@ function traced(kernel: KernelDefinition, source: SourceIndex | undefined): Kern
       at: kernel.at,
     };
   });
+}
+
+function toleratedOutput(param: Param): readonly ToleratedOutput[] {
+  if (param.kind !== "tensor" || param.role === "in") return [];
+  const all = members(param.dtype);
+  const holds = all.every(isInt) ? "integers" : all.some(isInt) ? undefined : "floats";
+  return [{ name: param.name, holds }];
 }
 
 /** Closes the kernel, unless JavaScript took a value of it for true. */

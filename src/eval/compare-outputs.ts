@@ -5,47 +5,59 @@ import { isFloat } from "../numerics/numeric.js";
 import { round } from "../numerics/numeric-float.js";
 import { coordinates } from "./findings.js";
 import { magnitudes } from "./magnitude.js";
-import type { TorchArray } from "../torch/torch-array.js";
-import { TorchRefuses } from "../torch/not-evaluated.js";
+import { wrapInteger } from "../numerics/numeric-int.js";
+import type { IntName } from "../types/dtype.js";
+import { NotEvaluated, TorchRefuses } from "../torch/not-evaluated.js";
+
+/** What is expected of an output. Integers beyond 2^53 are bigints. */
+export interface Expected {
+  readonly shape: readonly number[];
+  readonly data: ArrayLike<number | bigint>;
+}
+
+/** How far each element is off, and what is right. `least` is what an element may be off where it should be 0. */
+interface Judged {
+  readonly difference: Float64Array;
+  readonly isRight: (i: number) => boolean;
+  readonly least: (i: number) => number;
+}
 
 /**
- * An element is right if it differs from the expected value by at most `atol + rtol * |expected| + rms * magnitude`, if it
- * equals the expected value rounded to the dtype (so an overflow to infinity is right), or if both are NaN. Integers must be
- * equal.
+ * A float is right if it differs from the expected value by at most `atol + rtol * |expected| + rms * magnitude`, if it
+ * equals the expected value rounded to the dtype (so an overflow to infinity is right), or if both are NaN. An integer is
+ * right if it is the expected one, or up to `atol` from it in no more than the part `share` of the elements.
  *
  * @throws TorchRefuses if the shapes differ.
+ * @throws NotEvaluated if a number beyond 2^53 is expected, which need not be the integer that PyTorch gives.
  */
-export function compareOutput(
-  output: string,
-  got: TensorData,
-  expected: TorchArray,
-  { rtol, atol, rms = 0 }: Tolerance,
-): Comparison {
+export function compareOutput(output: string, got: TensorData, expected: Expected, tolerance: Tolerance): Comparison {
   const { dtype, shape, data } = got;
   if (shape.join() !== expected.shape.join())
     throw new TorchRefuses(
       `${output} has shape [${shape.join(", ")}], its reference has [${expected.shape.join(", ")}]; return one of ${output}'s shape`,
     );
-  const inexact = isFloat(dtype as DTypeName);
-  const rounded = isFloat(dtype as DTypeName) ? round(dtype as Parameters<typeof round>[0]) : (x: number) => x;
-  const scales = rms > 0 && inexact ? magnitudes(shape, expected.data) : undefined;
+  const hasFloats = isFloat(dtype as DTypeName);
+  const { difference, isRight, least } = hasFloats
+    ? judgeFloats(got, Float64Array.from(expected.data, Number), tolerance)
+    : judgeIntegers(output, got, expected.data, tolerance);
   let [wrong, maxAbsDiff, maxRelDiff, worst, worstDiff] = [0, 0, 0, -1, -1];
   for (let i = 0; i < data.length; i++) {
-    const [is, due] = [Number(data[i]), expected.data[i]!];
-    const least = atol + rms * (scales?.[i] ?? 0);
-    const isEqual = is === due || is === rounded(due) || (Number.isNaN(is) && Number.isNaN(due));
-    const distance = Math.abs(is - due);
-    const difference = Number.isFinite(distance) ? distance : isEqual ? 0 : Infinity;
-    const isRight = isEqual || (inexact && Number.isFinite(due) && difference <= least + rtol * Math.abs(due));
-    maxAbsDiff = Math.max(maxAbsDiff, difference);
-    const scale = Math.abs(due);
-    if (scale > least && scale < Infinity) maxRelDiff = Math.max(maxRelDiff, difference / scale);
-    if (!isRight) wrong++;
+    const off = difference[i]!;
+    maxAbsDiff = Math.max(maxAbsDiff, off);
+    const scale = Math.abs(Number(expected.data[i]));
+    if (scale > least(i) && scale < Infinity) maxRelDiff = Math.max(maxRelDiff, off / scale);
+    const right = isRight(i);
+    if (!right) wrong++;
     // The worst is the wrong element that differs most, or the one that differs most if none is wrong.
-    const first = !isRight && wrong === 1;
-    if (first || ((!isRight || wrong === 0) && difference > worstDiff)) [worst, worstDiff] = [i, difference];
+    const first = !right && wrong === 1;
+    if (first || ((!right || wrong === 0) && off > worstDiff)) [worst, worstDiff] = [i, off];
   }
-  const place = { output, index: coordinates(shape, worst), expected: expected.data[worst]!, got: Number(data[worst]) };
+  const place = {
+    output,
+    index: coordinates(shape, worst),
+    expected: short(expected.data[worst]!),
+    got: short(data[worst]!),
+  };
   return {
     correct: wrong === 0,
     maxAbsDiff,
@@ -53,14 +65,59 @@ export function compareOutput(
     wrong,
     total: data.length,
     ...(worst >= 0 && { worst: place }),
+    ...(!hasFloats && { integers: true }),
   };
 }
+
+function judgeFloats({ dtype, shape, data }: TensorData, due: Float64Array, tolerance: Tolerance): Judged {
+  const { rtol, atol, rms = 0 } = tolerance;
+  const rounded = round(dtype as Parameters<typeof round>[0]);
+  const scales = rms > 0 ? magnitudes(shape, due) : undefined;
+  const least = (i: number): number => atol + rms * (scales?.[i] ?? 0);
+  const isEqual = (i: number): boolean => {
+    const [is, right] = [Number(data[i]), due[i]!];
+    return is === right || is === rounded(right) || (Number.isNaN(is) && Number.isNaN(right));
+  };
+  const difference = due.map((right, i) => {
+    const distance = Math.abs(Number(data[i]) - right);
+    return Number.isFinite(distance) ? distance : isEqual(i) ? 0 : Infinity;
+  });
+  const isNear = (i: number): boolean =>
+    Number.isFinite(due[i]) && difference[i]! <= least(i) + rtol * Math.abs(due[i]!);
+  return { difference, isRight: (i) => isEqual(i) || isNear(i), least };
+}
+
+function judgeIntegers(
+  output: string,
+  { dtype, data }: TensorData,
+  due: ArrayLike<number | bigint>,
+  { atol, share = 0 }: Tolerance,
+): Judged {
+  const inDType = wrapInteger(dtype as IntName);
+  const difference = Float64Array.from(data as ArrayLike<number | bigint>, (is, i) => {
+    const right = due[i]!;
+    if (Number.isNaN(right)) return Infinity;
+    if (typeof right === "number" && !Number.isInteger(right)) return Math.abs(Number(is) - right);
+    if (typeof right === "number" && !Number.isSafeInteger(right))
+      throw new NotEvaluated(`${output} should be ${right}, and numbers beyond 2^53 are not exact here`);
+    const wrapped = inDType(right);
+    const plain = Number(is) - Number(wrapped);
+    return Math.abs(Number.isSafeInteger(Number(is)) ? plain : Number(BigInt(is) - BigInt(wrapped)));
+  });
+  const differing = difference.reduce((count, off) => count + Number(off > 0), 0);
+  const steps = differing > Math.ceil(share * data.length) ? 0 : Math.floor(atol);
+  return { difference, isRight: (i) => difference[i]! <= steps, least: () => 0 };
+}
+
+/** As a number, where that is exact. */
+const short = (x: number | bigint): number | bigint => (Number.isSafeInteger(Number(x)) ? Number(x) : x);
 
 /** One comparison for several outputs. */
 export function joined(comparisons: readonly Comparison[]): Comparison {
   return comparisons.reduce((a, b) => {
     const isWorse = a.correct === b.correct ? b.maxAbsDiff > a.maxAbsDiff : !b.correct;
-    const worst = (isWorse ? b.worst : undefined) ?? a.worst ?? b.worst;
+    const [first, second] = isWorse ? [b, a] : [a, b];
+    const { worst, integers } = first.worst ? first : second;
     return {
       correct: a.correct && b.correct,
       maxAbsDiff: Math.max(a.maxAbsDiff, b.maxAbsDiff),
@@ -68,6 +125,7 @@ export function joined(comparisons: readonly Comparison[]): Comparison {
       wrong: a.wrong + b.wrong,
       total: a.total + b.total,
       ...(worst && { worst }),
+      ...(integers && { integers }),
     };
   });
 }

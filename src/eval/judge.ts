@@ -2,9 +2,10 @@
  * Tells mistakes from rounding. A kernel that is evaluated with every float in float64 shows its algorithm alone, which
  * must agree with the reference much more closely than any narrower dtype does.
  */
-import type { Comparison, Tolerance } from "../contract/compiled.js";
+import type { Comparison, GivenTolerance } from "../contract/compiled.js";
 import { OutOfTime } from "../contract/out-of-time.js";
 import { ALGORITHM } from "../contract/told-apart.js";
+import { givenFor } from "../contract/given-tolerance.js";
 import { algorithmTolerance } from "../contract/tolerance.js";
 import { formatLocation } from "../diagnostics/diagnostic.js";
 import type { KernelIR } from "../ir/nodes.js";
@@ -30,7 +31,7 @@ export function judge(
   { outputs, findings }: Pick<RunResult, "outputs" | "findings">,
   known: ReferenceInputs,
   tolerance: Tolerances | undefined,
-  given: Partial<Tolerance>,
+  given: GivenTolerance,
   rerun: () => Pick<RunResult, "outputs" | "rounded">,
 ): Judged {
   if (!tolerance) return { unchecked: ["no tolerance was given, so the numbers were not compared with the reference"] };
@@ -54,7 +55,7 @@ export function judge(
  */
 function algorithm(
   reference: ReferenceOutputs,
-  given: Partial<Tolerance>,
+  given: GivenTolerance,
   rerun: () => Pick<RunResult, "outputs" | "rounded">,
   doubtful: ReadonlySet<string>,
 ): Comparison | "agrees" | string {
@@ -68,7 +69,7 @@ function algorithm(
   const judged = Object.entries(run.outputs).filter(
     ([name, { dtype }]) => isFloat(dtype as DTypeName) || doubtful.has(name),
   );
-  const limits = algorithmTolerance(given);
+  const limits = (output: string) => algorithmTolerance(givenFor(given, output));
   const found = reference.compare(Object.fromEntries(judged), limits, true);
   if (typeof found === "string") return `${ALGORITHM}: ${found}`;
   const wrong = found.filter(({ correct }) => !correct);

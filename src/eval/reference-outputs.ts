@@ -11,8 +11,8 @@ import type { ReferenceInputs, TorchNode } from "../torch/torch-node.js";
 import type { DTypeName } from "../types/dtype.js";
 import { compareOutput } from "./compare-outputs.js";
 
-/** The tolerance of every output, or of each dtype. */
-export type Tolerances = Tolerance | ((dtype: string) => Tolerance);
+/** The tolerance of every output, or of each, which has a dtype. */
+export type Tolerances = Tolerance | ((output: string, dtype: string) => Tolerance);
 
 /** What the reference gives in one case. */
 export class ReferenceOutputs {
@@ -50,14 +50,14 @@ export class ReferenceOutputs {
       const expected = (unrounded && this.#exact) || this.#evaluate(reference.outputs, unrounded);
       return given.map(([name, output, i]) => {
         if (!unrounded) checkKind(name, output, this.#kindOf(reference.outputs[i]!, expected[i]!));
-        return compareOutput(name, output, expected[i]!, toleranceOf(output.dtype));
+        return compareOutput(name, output, expected[i]!, toleranceOf(name, output.dtype));
       });
     } catch (error) {
       if (error instanceof NotEvaluated) return error.message;
       // PyTorch refuses to pool empty tensors, and the like: then what is empty is as expected.
       if (isRefusedCall(error) && given.every(([, { data }]) => data.length === 0))
         return given.map(([name, output]) =>
-          compareOutput(name, output, torchArray(output.shape, new Float64Array()), toleranceOf(output.dtype)),
+          compareOutput(name, output, torchArray(output.shape, new Float64Array()), toleranceOf(name, output.dtype)),
         );
       if (error instanceof TorchRefuses) fail(referenceResult.refused(error.message), reference.at);
       throw error;

@@ -14,7 +14,7 @@
  *
  * Values are positional, metadata is named. Program order is the list's order, so effects keep it for free.
  */
-import type { Config, Space, Specialise, Tolerance } from "../contract/compiled.js";
+import type { Config, Space, GivenTolerance, Specialise } from "../contract/compiled.js";
 import type { DeclaredTargets } from "../contract/kernel-targets.js";
 import type { DeviceProperties } from "../contract/device-properties.js";
 import type { Diagnostic, Location } from "../diagnostics/diagnostic.js";
@@ -361,7 +361,7 @@ export interface KernelIR {
   readonly inputs: Readonly<Record<string, TorchNode>>;
   /** The author's sizes for verification and benchmarks. */
   readonly shapes: readonly Readonly<Record<string, number | boolean | string>>[];
-  readonly tolerance: Partial<Tolerance> | undefined;
+  readonly tolerance: GivenTolerance | undefined;
   /** What its indices count in int32; a lowered kernel has it, because its views, which show it, are gone. */
   readonly counted?: Counted;
   readonly at: Location | undefined;

@@ -145,6 +145,14 @@ export type InputSizes<P, Derived extends string> = Flat<{
   readonly [K in ScalarNames<P> | Exclude<FlagNames<P>, SizeNames<P>> | DimsOfParams<P> | Derived]: TorchScalar;
 }>;
 
+/** Parts of a tolerance; see {@link Spec.tolerance}. */
+export interface ToleranceSpec {
+  readonly rtol?: number;
+  readonly atol?: number;
+  readonly rms?: number;
+  readonly share?: number;
+}
+
 /** The spec of a kernel. `Derived` is inferred only from `dims`, `Heuristic` only from `heuristics`. */
 export interface Spec<P, Derived extends string = never, Heuristic extends string = never> {
   /** What the kernel computes: the docstring of the emitted function. */
@@ -225,6 +233,9 @@ export interface Spec<P, Derived extends string = never, Heuristic extends strin
   /**
    * Overrides parts of the default tolerance: an element may differ by `atol + rtol * |expected|`, plus `rms` times the
    * root mean square of the output. It holds for the kernel's algorithm too. `atol` replaces the default `rms`.
+   *
+   * Integers must be equal, unless `atol` is 1 or more: they may then be off by so much, in no more than the part `share`
+   * of the elements, 0.01 unless given. Parts may also be given by the name of an output, `{ q: { atol: 1 } }`.
    */
-  readonly tolerance?: { readonly rtol?: number; readonly atol?: number; readonly rms?: number };
+  readonly tolerance?: ToleranceSpec & { readonly [K in TensorNames<P, "out" | "inout">]?: ToleranceSpec };
 }

@@ -19,6 +19,7 @@ import { measuringOf } from "./measuring.js";
 import { proofFrom } from "./proof-of.js";
 import { lackingWith } from "./requiring.js";
 import { specialisedConfigs, specialisedFor } from "./specialised-for.js";
+import { givenFor } from "../contract/given-tolerance.js";
 import { toleranceFor } from "../contract/tolerance.js";
 import { failOn, loweredOf, traceAndCheck } from "./traced.js";
 
@@ -51,7 +52,8 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
   const evaluate: CompiledKernel["evaluate"] = (at, { tolerance, lowered: both, ...options } = {}) => {
     const given = { ...ir.tolerance, ...tolerance };
     const known = { sizes: sizesOf(ir, at), dtypes: at.dtypes };
-    const toleranceOf = (dtype: string) => toleranceFor(dtype, signature, known, "eval", given);
+    const toleranceOf = (output: string, dtype: string) =>
+      toleranceFor(dtype, signature, known, "eval", givenFor(given, output));
     return evaluateCase(ir, signature, at, toleranceOf, { ...options, tolerance: given, ...(both && { lowered }) });
   };
   let proof: Certificate | undefined;

@@ -13,6 +13,7 @@ import { evaluateOperator, operatorRefusal, operatorWork } from "../eval/evaluat
 import type { KernelIR } from "../ir/nodes.js";
 import { printIR } from "../ir/print.js";
 import type { SourceIndex } from "../ir/source.js";
+import { givenFor } from "../contract/given-tolerance.js";
 import { toleranceFor } from "../contract/tolerance.js";
 import { joinedProofs, proofFrom } from "./proof-of.js";
 import { failOn, loweredOf, traceAndCheck } from "./traced.js";
@@ -44,7 +45,8 @@ export function compileOperator(
   const evaluate: CompiledKernel["evaluate"] = (at, { tolerance, lowered: both, ...options } = {}) => {
     const given = { ...face.tolerance, ...tolerance };
     const known = { sizes: sizesOf(face, { ...at, config: 0 }), dtypes: at.dtypes };
-    const toleranceOf = (dtype: string) => toleranceFor(dtype, signature, known, "eval", given);
+    const toleranceOf = (output: string, dtype: string) =>
+      toleranceFor(dtype, signature, known, "eval", givenFor(given, output));
     const forms = both && { lowered: new Map(kernels.map((kernel, i) => [kernel, lowered[i]!])) };
     return evaluateOperator(operator, signature, at, toleranceOf, { ...options, tolerance: given, ...forms });
   };

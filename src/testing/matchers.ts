@@ -6,7 +6,7 @@ import { tensorData } from "../call/bind.js";
 import type { CallOptions, Constexprs, Inputs, KernelEvaluation, Outputs, RunOptions } from "../call/call-types.js";
 import { formatDiagnostic } from "../diagnostics/diagnostic.js";
 import { definitionOf } from "../dsl/definition.js";
-import { compareOutput } from "../eval/compare-outputs.js";
+import { compareOutput, type Expected as ExpectedOutput } from "../eval/compare-outputs.js";
 import type { Kernel } from "../params/kernel.js";
 import { sharedDevice } from "../runtime/devices/devices.js";
 import { selectionFor } from "../runtime/invocation/options.js";
@@ -15,6 +15,7 @@ import { textReport } from "../runtime/report/report-text.js";
 import { summarize } from "../runtime/verify/summary.js";
 import { verify } from "../runtime/verify/verify-cases.js";
 import { toldApart } from "../contract/told-apart.js";
+import { givenFor } from "../contract/given-tolerance.js";
 import { toleranceOfSum } from "../contract/tolerance.js";
 
 /** What is verified, and where: as on the command line, everything that is left out is chosen. */
@@ -110,7 +111,7 @@ function complaints(
     const due = dueOf(values as NDArray | TypedArray | Nested);
     if (due.shape.join() !== got.shape.join())
       return [`${name} has shape [${got.shape.join(", ")}], expected [${due.shape.join(", ")}]`];
-    const limits = toleranceOfSum(got.dtype, 1, 0, tolerance);
+    const limits = toleranceOfSum(got.dtype, 1, 0, givenFor(tolerance, name));
     const { correct: agrees, wrong, total, worst } = compareOutput(name, tensorData(got), due, limits);
     if (agrees) return [];
     const element = worst ? `; ${name}[${worst.index.join(", ")}] is ${worst.got}, expected ${worst.expected}` : "";
@@ -119,14 +120,12 @@ function complaints(
   return [...seen, ...disagrees, ...differing];
 }
 
-/** Expected values as a reference has them. */
-function dueOf(values: NDArray | TypedArray | Nested): {
-  readonly shape: readonly number[];
-  readonly data: Float64Array;
-} {
-  if (values instanceof NDArray) return { shape: values.shape, data: Float64Array.from(values.data, Number) };
+/** Expected values as a reference has them; bigints stay exact. */
+function dueOf(values: NDArray | TypedArray | Nested): ExpectedOutput {
+  if (values instanceof NDArray) return values;
   if (dtypeOf(values)) return dueOf(NDArray.of(values as TypedArray));
   const shape: number[] = [];
   for (let level: unknown = values; Array.isArray(level); level = level[0]) shape.push(level.length);
-  return { shape, data: Float64Array.from(([values] as readonly unknown[]).flat(Infinity), Number) };
+  const elements = ([values] as readonly unknown[]).flat(Infinity);
+  return { shape, data: elements.map((value) => (typeof value === "bigint" ? value : Number(value))) };
 }

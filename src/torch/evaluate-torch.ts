@@ -8,6 +8,7 @@ import { NotEvaluated, TorchRefuses } from "./not-evaluated.js";
 import { scalarArray, torchArray, type TorchArray } from "./torch-array.js";
 import { itemOf, torchAttributes } from "./torch-attributes.js";
 import { isArray, type TorchValue } from "./torch-call.js";
+import { TorchIntegers } from "./torch-integers.js";
 import { isTruth } from "./torch-facts.js";
 import { bound, recordOf } from "./torch-functions.js";
 import {
@@ -54,6 +55,7 @@ class Evaluation {
   /** Inputs, which have a node wherever the author writes them. */
   readonly #arrays = new Map<string, TorchArray>();
 
+  readonly #integers = new TorchIntegers();
   readonly #unrounded: boolean;
   readonly #onRounding: (() => void) | undefined;
 
@@ -120,7 +122,7 @@ class Evaluation {
     const given = this.#inputs[name];
     if (given === undefined) throw new NotEvaluated(`the reference uses ${name}, which has no value here`);
     if (given === null || typeof given !== "object") return given;
-    const known = this.#arrays.get(name) ?? arrayOf(given);
+    const known = this.#arrays.get(name) ?? this.#integers.of(arrayOf(given), given.dtype as DTypeName);
     this.#arrays.set(name, known);
     return known;
   }
@@ -159,7 +161,12 @@ class Evaluation {
     const missing = record.needs?.find(isLeftOut);
     if (missing !== undefined) throw new TorchRefuses(`it needs ${missing}`);
     const random = record.draws && this.#random ? this.#random : notRandom(call.name);
-    return record.run(values, random, (param) => isTruth(given[param], this.#inputs));
+    const target = call.name === "to" ? values["dtype"] : record.casts;
+    const cast = this.#integers.cast(values["input"], target);
+    if (cast) return cast;
+    const operands = this.#integers.operands(record, values);
+    const result = record.run(operands, random, (param) => isTruth(given[param], this.#inputs));
+    return typeof result !== "number" && isArray(result) ? this.#integers.result(record, operands, result) : result;
   }
 }
 

@@ -26,11 +26,13 @@ type OfTensor = (input: TorchTensor, other: TorchOperand) => TorchTensor;
 type OfTensors = (input: TorchTensor, other: TorchTensor) => TorchTensor;
 
 /** Truth values stay truth values. */
-const OF_BOTH = { truth: ["input", "other"] };
+const OF_BOTH = { truth: ["input", "other"], integers: ["input", "other"] };
+const INTEGERS = { integers: ["input", "other"] };
+const INTEGER = { integers: ["input"] };
 
 export const arithmetic = {
   add: overloaded<Binary, BinaryMethod>(pairwise((x, y) => x + y, OF_BOTH)),
-  sub: overloaded<Binary, BinaryMethod>(pairwise((x, y) => x - y)),
+  sub: overloaded<Binary, BinaryMethod>(pairwise((x, y) => x - y, INTEGERS)),
   mul: overloaded<Binary, BinaryMethod>(pairwise((x, y) => x * y, OF_BOTH)),
   /** The quotient; `rounding_mode` makes it an integer. */
   div: overloaded<Quotient, QuotientMethod>({
@@ -41,13 +43,14 @@ export const arithmetic = {
     },
   }),
   /** The remainder, with the divisor's sign. */
-  remainder: both<OfTensor>(pairwise((x, y) => x - y * Math.floor(x / y))),
+  remainder: both<OfTensor>(pairwise((x, y) => x - y * Math.floor(x / y), INTEGERS)),
   /** The remainder, with the dividend's sign. */
-  fmod: both<OfTensor>(pairwise((x, y) => x % y)),
-  floor_divide: both<OfTensor>(pairwise((x, y) => Math.floor(x / y))),
+  fmod: both<OfTensor>(pairwise((x, y) => x % y, INTEGERS)),
+  floor_divide: both<OfTensor>(pairwise((x, y) => Math.floor(x / y), INTEGERS)),
   pow: both<(input: TorchTensor, exponent: TorchOperand) => TorchTensor>({
     params: ["input", "exponent"],
     run: ({ input, exponent }) => zip([array(input), array(exponent)], (x, y) => x ** y),
+    integers: ["input", "exponent"],
   }),
   atan2: both<OfTensors>(pairwise(Math.atan2)),
   hypot: both<OfTensors>(pairwise(Math.hypot)),
@@ -67,6 +70,7 @@ export const arithmetic = {
         Math.min(Math.max(x, low), high),
       );
     },
+    ...INTEGER,
   }),
   /** Numbers in place of NaN and of the infinities, for which the largest numbers stand unless others are given. */
   nan_to_num: both<(input: TorchTensor, nan?: TorchNumber, posinf?: TorchNumber, neginf?: TorchNumber) => TorchTensor>({
@@ -78,11 +82,11 @@ export const arithmetic = {
         return x === -Infinity ? number(neginf, -Number.MAX_VALUE) : x;
       }),
   }),
-  neg: both<Unary>(elementwise((x) => -x)),
-  abs: both<Unary>(elementwise(Math.abs)),
-  sign: both<Unary>(elementwise((x) => (Number.isNaN(x) ? 0 : Math.sign(x)), { truth: ["input"] })),
+  neg: both<Unary>(elementwise((x) => -x, INTEGER)),
+  abs: both<Unary>(elementwise(Math.abs, INTEGER)),
+  sign: both<Unary>(elementwise((x) => (Number.isNaN(x) ? 0 : Math.sign(x)), { truth: ["input"], ...INTEGER })),
   reciprocal: both<Unary>(elementwise((x) => 1 / x)),
-  square: both<Unary>(elementwise((x) => x * x)),
+  square: both<Unary>(elementwise((x) => x * x, INTEGER)),
   sqrt: both<Unary>(elementwise(Math.sqrt)),
   rsqrt: both<Unary>(elementwise((x) => 1 / Math.sqrt(x))),
   exp: both<Unary>(elementwise(Math.exp)),

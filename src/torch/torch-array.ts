@@ -103,7 +103,9 @@ export function reduceAxes(
   fold: (lane: Float64Array) => number,
 ): TorchArray {
   const rank = x.shape.length;
-  const gone = new Set(axes.length === 0 ? x.shape.keys() : axes.map((axis) => axisOf(axis, rank)));
+  const counted = axes.map((axis) => axisOf(axis, rank));
+  if (rank === 0) return scalarArray(fold(x.data));
+  const gone = new Set(axes.length === 0 ? x.shape.keys() : counted);
   const kept = x.shape.map((_, axis) => axis).filter((axis) => !gone.has(axis));
   const { data } = reorder(x, [...kept, ...gone]);
   const length = [...gone].reduce((product, axis) => product * x.shape[axis]!, 1);
@@ -116,6 +118,7 @@ export function reduceAxes(
 /** Replaces each lane along an axis by another one of its length. */
 export function mapLanes(x: TorchArray, axis: number, f: (lane: Float64Array) => Float64Array): TorchArray {
   const last = x.shape.length - 1;
+  if (axisOf(axis, x.shape.length) > last) return torchArray([], f(x.data));
   const moved = transpose(x, axis, last);
   const length = moved.shape[last]!;
   const out = new Float64Array(moved.data.length);

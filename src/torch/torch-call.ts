@@ -68,8 +68,9 @@ export const reduction = (fold: (lane: Float64Array) => number, facts?: Partial<
   ...facts,
 });
 /** Each lane along an axis becomes another one of its length. */
-export const alongAxis = (f: (lane: Float64Array) => Float64Array): TorchFunction => ({
+export const alongAxis = (f: (lane: Float64Array) => Float64Array, facts?: Facts): TorchFunction => ({
   params: ["input", "dim", "dtype"],
   needs: ["dim"],
   run: ({ input, dim }) => mapLanes(array(input), Number(dim), f),
+  ...facts,
 });

@@ -8,11 +8,11 @@ type Comparison = (input: TorchTensor, other: TorchOperand) => TorchTensor;
 type Logic = (input: TorchTensor, other: TorchTensor) => TorchTensor;
 
 const compare = (f: (x: number, y: number) => boolean): TorchFunction =>
-  pairwise((x, y) => Number(f(x, y)), { truth: "always" });
+  pairwise((x, y) => Number(f(x, y)), { truth: "always", integers: ["input", "other"] });
 const test = (f: (x: number) => boolean): TorchFunction => elementwise((x) => Number(f(x)), { truth: "always" });
 /** Integers that a float64 holds, beyond 32 bits too. */
 const bits = (f: (x: bigint, y: bigint) => bigint): TorchFunction =>
-  pairwise((x, y) => Number(f(BigInt(x), BigInt(y))), { truth: ["input", "other"] });
+  pairwise((x, y) => Number(f(BigInt(x), BigInt(y))), { truth: ["input", "other"], integers: ["input", "other"] });
 
 export const comparison = {
   lt: both<Comparison>(compare((x, y) => x < y)),
@@ -31,16 +31,18 @@ export const comparison = {
   bitwise_and: both<Comparison>(bits((x, y) => x & y)),
   bitwise_or: both<Comparison>(bits((x, y) => x | y)),
   bitwise_xor: both<Comparison>(bits((x, y) => x ^ y)),
-  bitwise_right_shift: both<Comparison>(pairwise((x, y) => Math.floor(x / 2 ** y))),
+  bitwise_right_shift: both<Comparison>(pairwise((x, y) => Math.floor(x / 2 ** y), { integers: ["input", "other"] })),
   /** `input` where the condition holds, and `other` elsewhere. */
   where: inTorch<(condition: TorchTensor, input: TorchOperand, other: TorchOperand) => TorchTensor>({
     params: ["condition", "input", "other"],
     run: ({ condition, input, other }) => zip([array(condition), array(input), array(other)], (c, x, y) => (c ? x : y)),
     truth: ["input", "other"],
+    integers: ["input", "other"],
   }),
   masked_fill: both<(input: TorchTensor, mask: TorchTensor, value: TorchNumber) => TorchTensor>({
     params: ["input", "mask", "value"],
     run: ({ input, mask, value }) => zip([array(input), array(mask), array(value)], (x, m, v) => (m ? v : x)),
     truth: ["input"],
+    integers: ["input"],
   }),
 };

@@ -61,6 +61,8 @@ export const creation = {
       const [from, to] = end === undefined ? [0, Number(start)] : [Number(start), Number(end)];
       return made([Math.max(0, Math.ceil((to - from) / Number(step)))], (i) => from + i * Number(step));
     },
+    integers: [],
+    widens: true,
     makes: true,
   }),
   /** Elements that nothing has set yet: for tensors that the kernels of an operator write. */

@@ -29,6 +29,9 @@ export interface TorchFunction {
   ): TorchArray | number | readonly TorchArray[];
   /** When the (first) result holds truth values: always, or if all these parameters do. Never where it is left out. */
   readonly truth?: "always" | readonly string[];
+  /** The parameters whose integers decide the dtype of the result's: the promoted one, or int64 if it `widens`. */
+  readonly integers?: readonly string[];
+  readonly widens?: true;
   /** The result shares the memory of the first parameter, or may. */
   readonly views?: true;
   /** The result may share the memory of what this parameter lists, where that is one tensor. */
@@ -45,7 +48,7 @@ export interface TorchFunction {
   readonly number?: true;
 }
 
-export type Facts = Pick<TorchFunction, "truth" | "views">;
+export type Facts = Pick<TorchFunction, "truth" | "views" | "integers" | "widens">;
 
 /** A record with its places. `Types` has the function's type at each of them. */
 export interface TorchRecord<Types> extends TorchFunction {

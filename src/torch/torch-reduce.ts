@@ -24,15 +24,18 @@ type Quantify = (input: TorchTensor, dim?: number, keepdim?: boolean | KeepDim) 
 type Cumulate = (input: TorchTensor, dim: number) => TorchTensor;
 type Softmax = (input: TorchTensor, dim: number, keywords?: { dtype?: TorchDType }) => TorchTensor;
 
+/** Sums and products of integers are int64. */
+const WIDENING = { integers: ["input"], widens: true } as const;
+
 const cumulative = (fold: (sofar: number, x: number) => number): TorchFunction =>
   alongAxis((lane) => {
     let sofar: number | undefined;
     return lane.map((x) => (sofar = sofar === undefined ? x : fold(sofar, x)));
-  });
+  }, WIDENING);
 
 /** A fold that has no value where there are no elements. */
 function extreme(fold: (lane: Float64Array) => number): TorchFunction {
-  const folded = reduction(fold, { truth: ["input"] });
+  const folded = reduction(fold, { truth: ["input"], integers: ["input"] });
   return {
     ...folded,
     run: (args, ...rest) => {
@@ -52,14 +55,14 @@ const spread = (f: (variance: number) => number): TorchFunction => ({
 
 export const reductions = {
   /** The sum over all axes, unless some are named. */
-  sum: both<Reduce>(reduction(total)),
+  sum: both<Reduce>(reduction(total, WIDENING)),
   /** The mean over all axes, unless some are named. */
   mean: both<Reduce>(reduction(mean)),
   /** The greatest element; NaN where there is one. */
   amax: both<Reduce>(extreme(largest)),
   /** The least element; NaN where there is one. */
   amin: both<Reduce>(extreme(smallest)),
-  prod: both<ReduceOne>(reduction((lane) => lane.reduce((product, x) => product * x, 1))),
+  prod: both<ReduceOne>(reduction((lane) => lane.reduce((product, x) => product * x, 1), WIDENING)),
   all: both<Quantify>(reduction((lane) => Number(lane.every((x) => x !== 0)), { truth: "always" })),
   any: both<Quantify>(reduction((lane) => Number(lane.some((x) => x !== 0)), { truth: "always" })),
   /** `(Σ |x|^p)^(1/p)`; `p` is 2 unless another is given. */

@@ -42,6 +42,30 @@ class Compare(unittest.TestCase):
     def test_finite_where_infinity_is_due(self) -> None:
         self.assertEqual(compare("out", torch.tensor([3.0]), torch.tensor([math.inf]).double(), TIGHT)["wrong"], 1)
 
+    def test_integers_of_64_bits(self) -> None:
+        large = 2**60
+        for dtype in (torch.int64, torch.uint64):
+            expected = torch.tensor([large, 3], dtype=dtype)
+            got = torch.tensor([large + 1, 3], dtype=dtype)
+            self.assertEqual(compare("out", expected, expected, TIGHT)["wrong"], 0)
+            result = compare("out", got, expected, TIGHT)
+            self.assertEqual((result["wrong"], result["maxAbsDiff"]), (1, 1.0))
+            self.assertEqual((result["worst"]["got"], result["worst"]["expected"]), (str(large + 1), str(large)))
+        ends = torch.tensor([-(2**63), 2**63 - 1])
+        self.assertEqual(compare("out", ends.flip(0), ends, TIGHT)["wrong"], 2)
+
+    def test_few_integers_may_be_steps_off(self) -> None:
+        step = {"rtol": 0.0, "atol": 1.0, "share": 0.01}
+        expected = torch.zeros(1000, dtype=torch.int8)
+        for off, differing, wrong in [(1, 10, 0), (1, 11, 11), (2, 1, 1), (-1, 1, 0)]:
+            got = expected.clone()
+            got[:differing] = off
+            self.assertEqual(compare("out", got, expected, step)["wrong"], wrong, (off, differing))
+
+    def test_integers_wrap_to_the_dtype_of_the_output(self) -> None:
+        got = torch.tensor([-56], dtype=torch.int8)
+        self.assertEqual(compare("out", got, torch.tensor([200]), TIGHT)["wrong"], 0)
+
     def test_tolerance_is_relative_and_absolute(self) -> None:
         expected = torch.tensor([1000.0, 0.0]).double()
         self.assertEqual(compare("out", torch.tensor([1000.009, 0.9e-5]), expected, TIGHT)["wrong"], 0)

@@ -82,7 +82,13 @@ export const specValue = defineCode("spec-value", {
   /** `said` is what was given instead: `dims.H is 3`. */
   part: (kernel: string, said: string, part: string, wanted: string) => `${kernel}: ${said}; ${part} must be ${wanted}`,
   tolerance: (kernel: string, tolerance: unknown) =>
-    `${kernel}: tolerance is ${shown(tolerance)}; it is { rtol: 1e-3, atol: 1e-3 }, numbers from 0 up, or one of them`,
+    `${kernel}: tolerance is ${shown(tolerance)}; it is { rtol: 1e-3, atol: 1e-3 }, numbers from 0 up, or one of them, and such parts by the name of an output, { q: { atol: 1 } }`,
+  toleratedOutput: (kernel: string, name: string, outputs: readonly string[], near: string | undefined) =>
+    `${kernel}: tolerance has ${name}, which is no output; ${near ? `write ${near}` : `the outputs are ${outputs.join(", ")}`}`,
+  shareOfFloats: (kernel: string, outputs: string) =>
+    `${kernel}: tolerance has a share of ${outputs}; each float must be within rtol and atol, so leave share out`,
+  toleranceOfIntegers: (kernel: string, output: string) =>
+    `${kernel}: tolerance has rtol or rms of ${output}, which holds integers; give atol, how far they may be off, as in ${output}: { atol: 1 }`,
   triton: (kernel: string, version: unknown) => `${kernel}: triton is ${shown(version)}; it is "3.6" or "3.9"`,
   specialise: (kernel: string, given: unknown) =>
     `${kernel}: specialise is ${shown(given)}; it is "auto", "never" or "always"`,

@@ -66,7 +66,7 @@ await build(kernel("example", { params: { y: tensor.out(tl.float32, [16]) }, gri
   },
   "spec-value": {
     means: "A part of the spec has a value of another form than the build reads.",
-    says: "example: tolerance is 0.001; it is { rtol: 1e-3, atol: 1e-3 }, numbers from 0 up, or one of them",
+    says: "example: tolerance is 0.001; it is { rtol: 1e-3, atol: 1e-3 }, numbers from 0 up, or one of them, and such parts by the name of an output, { q: { atol: 1 } }",
     fails: { spec: "tolerance: 1e-3," },
     passes: { spec: "tolerance: { rtol: 1e-3, atol: 1e-3 }," },
   },

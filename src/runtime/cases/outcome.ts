@@ -12,8 +12,8 @@ export interface Neighbours {
 export interface WorstElement {
   readonly output: string;
   readonly index: readonly number[];
-  readonly expected: number;
-  readonly got: number;
+  readonly expected: number | bigint;
+  readonly got: number | bigint;
   readonly around?: Neighbours;
 }
 
@@ -27,6 +27,8 @@ export interface OutputComparison {
   readonly problem?: string;
   /** What tells of a wrong result, where the evaluator knows. */
   readonly finds?: Comparison["finds"];
+  /** The worst element is an integer; absent if the evaluator did not compare. */
+  readonly integers?: true;
   /** Absent if the evaluator used its own. */
   readonly tolerance?: Tolerance;
   /** PyTorch's own error against the float64 reference, in the inputs' dtype. */

@@ -3,12 +3,13 @@ import { join } from "node:path";
 import type {
   Case,
   CompiledKernel,
+  GivenTolerance,
   PointerSignature,
   Ranges,
   TensorSignature,
-  Tolerance,
 } from "../../contract/compiled.js";
 import { type DeviceProperties, H200 } from "../../contract/device-properties.js";
+import { givenFor, givenForAll } from "../../contract/given-tolerance.js";
 import { shapeOf } from "../cases/cases.js";
 import { gradientTolerance, roundingUnit, type Runs, toleranceFor } from "../../contract/tolerance.js";
 import {
@@ -47,7 +48,7 @@ export function verifyRequest(
     readonly repeats?: number | undefined;
     /** A config of the warp-specialised kernel, to run besides. */
     readonly specialised?: number | undefined;
-    readonly tolerance: Partial<Tolerance>;
+    readonly tolerance: GivenTolerance;
     /** The device that will run it. */
     readonly on: Runs;
   },
@@ -68,16 +69,19 @@ export function verifyRequest(
   };
 }
 
-function tolerancesOf(kernel: CompiledKernel, run: RunRequest, at: Case, on: Runs, given: Partial<Tolerance> = {}) {
+function tolerancesOf(kernel: CompiledKernel, run: RunRequest, at: Case, on: Runs, given: GivenTolerance = {}) {
   const known = { sizes: kernel.sizes(at), dtypes: at.dtypes };
   const override = { ...kernel.tolerance, ...given };
   return Object.fromEntries([
     ...[...run.inputs, ...run.outputs]
       .filter(({ role }) => role !== "in")
-      .map(({ python, dtype }) => [python, toleranceFor(dtype, kernel.signature, known, on, override)] as const),
+      .map(
+        ({ name, python, dtype }) =>
+          [python, toleranceFor(dtype, kernel.signature, known, on, givenFor(override, name))] as const,
+      ),
     ...gradientsOf(kernel, run).map(
       ({ name, python, dtype }) =>
-        [`${python}.grad`, gradientTolerance(dtype, kernel.signature, name, known, on, override)] as const,
+        [`${python}.grad`, gradientTolerance(dtype, kernel.signature, name, known, on, givenForAll(override))] as const,
     ),
   ]);
 }

@@ -2,6 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Case, CompiledKernel, Signature, TensorSignature, Tolerance } from "../../contract/compiled.js";
+import { givenFor, givenForAll } from "../../contract/given-tolerance.js";
 import { gradientTolerance, toleranceFor } from "../../contract/tolerance.js";
 import { deviceLimits } from "../verify/device-limits.js";
 import { type Limits, planCases, type PlannedCase } from "../cases/cases.js";
@@ -166,7 +167,11 @@ function skippedOperator(kernel: CompiledKernel, form: string): readonly string[
 function testsOf(name: string, { kernel, operator }: PackagedKernel): string {
   const { signature } = kernel;
   const calls = casesOf(kernel, SMALL, ["primes", "beyond blocks"]).map((at) => {
-    const figures: Term = { open: "[", items: tolerances(kernel, at).map((each) => triple(each)), close: "]" };
+    const figures: Term = {
+      open: "[",
+      items: tolerances(kernel, at).map((each) => figuresTerm(figuresOf(each))),
+      close: "]",
+    };
     const gradients = signature.gradients ? [gradientsTerm(kernel, at)] : [];
     return call("check", [`kernels.${signature.name}`, sizesTerm(at), figures, ...gradients]);
   });
@@ -203,7 +208,7 @@ function operatorTest(name: string, kernel: CompiledKernel, form: OperatorForm):
   const registered = `torch.ops.${name}.${signature.name}`;
   // torch.compile chooses the config of a triton_op itself.
   const isExact = form === "custom_op" && !signature.unordered;
-  const tolerance = isExact ? [] : [triple(largest(tolerances(kernel, at)), "tolerance=")];
+  const tolerance = isExact ? [] : [figuresTerm(largest(tolerances(kernel, at).map(figuresOf)), "tolerance=")];
   const gradients = signature.gradients ? [gradientsTerm(kernel, at)] : [];
   return [
     ...skippedOperator(kernel, form),
@@ -225,13 +230,14 @@ function tolerances(kernel: CompiledKernel, at: Case): readonly Tolerance[] {
   const { signature, tolerance } = kernel;
   const known = { sizes: kernel.sizes(at), dtypes: at.dtypes };
   const results = signature.tensors.filter(({ role }) => role !== "in");
-  return results.map((tensor) => toleranceFor(dtypeOf(tensor, at), signature, known, TESTED_ON, tolerance));
+  return results.map((tensor) =>
+    toleranceFor(dtypeOf(tensor, at), signature, known, TESTED_ON, givenFor(tolerance, tensor.name)),
+  );
 }
 
-function largest(all: readonly Tolerance[]): Tolerance {
-  const most = (of: (tolerance: Tolerance) => number): number => Math.max(...all.map(of));
-  return { rtol: most(({ rtol }) => rtol), atol: most(({ atol }) => atol), rms: most(({ rms = 0 }) => rms) };
-}
+/** The largest figures of each place. */
+const largest = (all: readonly Figures[]): Figures =>
+  all.reduce((most, figures) => most.map((figure, i) => Math.max(figure, figures[i]!)));
 
 /** The tolerance of each gradient, by the input's name. */
 function gradientsTerm({ signature, sizes, tolerance }: CompiledKernel, at: Case): Term {
@@ -239,8 +245,8 @@ function gradientsTerm({ signature, sizes, tolerance }: CompiledKernel, at: Case
   const known = { sizes: sizes(at), dtypes: at.dtypes };
   const items = inputs.map((tensor) => {
     const dtype = dtypeOf(tensor, at);
-    const figures = gradientTolerance(dtype, signature, tensor.name, known, TESTED_ON, tolerance);
-    return triple(figures, `"${tensor.python}": `);
+    const figures = gradientTolerance(dtype, signature, tensor.name, known, TESTED_ON, givenForAll(tolerance));
+    return figuresTerm(figuresOf(figures), `"${tensor.python}": `);
   });
   return { open: "{", items, close: "}" };
 }
@@ -258,9 +264,16 @@ function writingOperators({ name, tensors }: Pick<Signature, "name" | "tensors">
 /** A package's tests run on whatever its user has; a GPU rounds the most. */
 const TESTED_ON = "cuda";
 
-/** A tolerance as Python has it; `before` stands before its bracket. */
-function triple({ rtol, atol, rms = 0 }: Tolerance, before = ""): Term {
-  return { open: `${before}(`, items: [rtol, atol, rms].map(pythonFloat), close: ")" };
+/** A tolerance as the tests have it: `rtol`, `atol` and `rms` of floats, `atol` and `share` of integers. */
+type Figures = readonly number[];
+
+const figuresOf = ({ rtol, atol, rms = 0, share }: Tolerance): Figures =>
+  share === undefined ? [rtol, atol, rms, 0, 0] : [0, 0, 0, atol, share];
+
+/** `before` stands before its bracket. Where integers are exact, their figures are left out. */
+function figuresTerm(figures: Figures, before = ""): Term {
+  const shown = figures[3] === 0 ? figures.slice(0, 3) : figures;
+  return { open: `${before}(`, items: shown.map(pythonFloat), close: ")" };
 }
 
 function call(method: string, args: readonly Term[]): string {

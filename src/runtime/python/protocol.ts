@@ -6,10 +6,12 @@ import type { Config, Layout, SpecialValue, Tolerance } from "../../contract/com
 import type { FunctionTree, GivenSignature, NotedBlocks, NotedLaunch, Tuning } from "../../import/tree.js";
 import type { Resources, Target } from "../system/gpu-targets.js";
 
-export const PROTOCOL_VERSION = 11;
+export const PROTOCOL_VERSION = 12;
 
 /** JSON has no NaN and no infinities: they travel as strings. */
 export type WireNumber = number | "nan" | "inf" | "-inf";
+/** An integer beyond 2^53 travels as its digits. */
+export type WireElement = WireNumber | `${bigint}`;
 
 /** A scalar or constexpr. What JSON would change travels as Python's text, beside the type that reads it. */
 export type WireArgument = number | boolean | string | { readonly float: string } | { readonly int: string };
@@ -266,8 +268,8 @@ export interface HelloResult {
 /** Values around the worst element, along the last two axes; `start` is the first one's index. */
 export interface Neighbourhood {
   readonly start: readonly number[];
-  readonly expected: readonly (readonly WireNumber[])[];
-  readonly got: readonly (readonly WireNumber[])[];
+  readonly expected: readonly (readonly WireElement[])[];
+  readonly got: readonly (readonly WireElement[])[];
 }
 
 export interface WireComparison {
@@ -279,8 +281,8 @@ export interface WireComparison {
   readonly maxRelDiff: WireNumber;
   readonly worst?: {
     readonly index: readonly number[];
-    readonly expected: WireNumber;
-    readonly got: WireNumber;
+    readonly expected: WireElement;
+    readonly got: WireElement;
     readonly around: Neighbourhood;
   };
   /** Why the output could not be compared element by element. */
@@ -426,6 +428,12 @@ export function isDamaging(reply: Reply): boolean {
 export function fromWire(value: WireNumber): number {
   if (typeof value === "number") return value;
   return value === "nan" ? Number.NaN : value === "inf" ? Infinity : -Infinity;
+}
+
+/** Converts an element of the protocol to JavaScript. */
+export function elementFromWire(value: WireElement): number | bigint {
+  if (typeof value === "number" || value === "nan" || value === "inf" || value === "-inf") return fromWire(value);
+  return BigInt(value);
 }
 
 /** JSON has no NaN, no infinities and no -0, and JavaScript writes large integers with fewer digits than they have. */

@@ -108,14 +108,16 @@ function errorRows(outcomes: readonly Outcome[]): [string, string][] {
   });
 }
 
-/** `rtol 1e-3, 2e-3 of the RMS`; `atol` where it is more than the smallest numbers. */
+/** `rtol 1e-3, 2e-3 of the RMS`; `atol` where it is more than the smallest numbers; `share` where integers may differ. */
 function limitText(limits: readonly Tolerance[]): string {
+  const shares = limits.flatMap(({ share = 0 }) => (share > 0 ? [share] : []));
   const shown = limits.some(({ atol, rms = 0 }) => atol > SMALLEST || rms === 0);
   const scaled = limits.some(({ rms = 0 }) => rms > 0);
   return [
     `rtol ${span(limits.map(({ rtol }) => rtol))}`,
     ...(shown ? [`atol ${span(limits.map(({ atol }) => atol))}`] : []),
     ...(scaled ? [`${span(limits.map(({ rms = 0 }) => rms))} of the RMS`] : []),
+    ...(shares.length > 0 ? [`of at most ${span(shares.map((share) => 100 * share))} % of the integers`] : []),
   ].join(", ");
 }
 

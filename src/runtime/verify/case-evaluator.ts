@@ -104,7 +104,7 @@ export function overflow(kernel: CompiledKernel, outcome: Outcome): Outcome | un
   if (outcome.at.special?.some((kind) => kind !== "large")) return undefined;
   const at: Case = { ...outcome.at, special: ["large"] };
   try {
-    const { comparison } = kernel.evaluate(at, { tolerance: { rtol: 0, atol: Number.MAX_VALUE } });
+    const { comparison } = kernel.evaluate(at, { tolerance: { rtol: 0, atol: Number.MAX_VALUE, share: 1 } });
     if (!comparison || comparison.correct) return undefined;
     const problems = ["with 100 and -100 among the inputs, elements are NaN or infinite where the reference is finite"];
     return { ...outcome, at, status: "failed", comparisons: [comparison], problems };

@@ -7,7 +7,7 @@ import type { RequestServer } from "../python/worker-pool.js";
 import { failureOf } from "../cases/failure.js";
 import { faultsOfCase } from "../compile/machine-code.js";
 import type { Outcome, OutputComparison } from "../cases/outcome.js";
-import { fromWire, type WireComparison } from "../python/protocol.js";
+import { elementFromWire, fromWire, type WireComparison, type WireElement } from "../python/protocol.js";
 import { verifyRequest } from "../devices/request.js";
 import type { Workspace } from "../devices/workspace.js";
 
@@ -87,8 +87,8 @@ function evaluateInstead(
 }
 
 function comparisonOf(wire: WireComparison, tolerance: Tolerance | undefined): OutputComparison {
-  const rows = (values: readonly (readonly Parameters<typeof fromWire>[0][])[]): number[][] =>
-    values.map((row) => row.map(fromWire));
+  const rows = (values: readonly (readonly WireElement[])[]): number[][] =>
+    values.map((row) => row.map((value) => Number(elementFromWire(value))));
   const { worst } = wire;
   return {
     maxAbsDiff: fromWire(wire.maxAbsDiff),
@@ -99,8 +99,8 @@ function comparisonOf(wire: WireComparison, tolerance: Tolerance | undefined): O
       worst: {
         output: wire.output,
         index: worst.index,
-        expected: fromWire(worst.expected),
-        got: fromWire(worst.got),
+        expected: elementFromWire(worst.expected),
+        got: elementFromWire(worst.got),
         around: { start: worst.around.start, expected: rows(worst.around.expected), got: rows(worst.around.got) },
       },
     }),

@@ -1,5 +1,14 @@
 /** `python/tilescript_worker/tolerances.py`: the figures of `src/contract/tolerance.ts` for files without TileScript. */
-import { dotPrecision, MOST, relative, SHARE, SHORT_SUM, smallest, unitRoundoff, UNITS } from "../src/contract/tolerance.js";
+import {
+  dotPrecision,
+  MOST,
+  relative,
+  SHARE,
+  SHORT_SUM,
+  smallest,
+  unitRoundoff,
+  UNITS,
+} from "../src/contract/tolerance.js";
 import { type DTypeName, dtypeTable } from "../src/types/dtype.js";
 
 const byDType = (name: string, says: string, figures: Readonly<Record<string, number>>): string[] => {

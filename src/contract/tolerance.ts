@@ -4,9 +4,7 @@
  * tolerance and the command line's override them, and a failure never widens them. What rounding leaves of a gradient
  * that cancels depends on its values, so the worker computes that (`rounding.py`).
  */
-import type { Arithmetic, Case, GivenTolerance, Signature, SignatureDType, Tolerance } from "./compiled.js";
-import { fail, type Location } from "../diagnostics/diagnostic.js";
-import { specValue } from "../diagnostics/catalogue/definition-codes.js";
+import type { Arithmetic, Case, Signature, SignatureDType, Tolerance } from "./compiled.js";
 
 /**
  * The error of an element relative to itself, by the output's dtype: two roundings to it, or for float32 and float64 a

@@ -97,7 +97,6 @@ function traced(kernel: KernelDefinition, source: SourceIndex | undefined): Kern
     const taken = ended(recorder);
     const { shapes = [], tolerance, doc } = kernel.spec;
     checkNames(kernel, params);
-    checkOutputTolerances(kernel.name, tolerance, completed.flatMap(toleratedOutput), kernel.at);
     const reference = recorded(kernel, kernel.spec.reference, params, placeOf("reference"));
     const inputs = inputsOf(kernel, params, placeOf("inputs"));
     const tuning = tuningOf(kernel, config, completed, places);
@@ -192,6 +191,7 @@ function checkNames({ name, spec, at }: KernelDefinition, params: readonly Param
     if (param?.kind !== "constexpr" || (param.of !== "int" && param.of !== "bool"))
       fail(heuristicTarget(name, key), at);
   }
+  checkOutputTolerances(name, spec.tolerance, params.flatMap(toleratedOutput), at);
 }
 
 /** Adds what the host computes before a launch: derived sizes, launch-time constexprs and heuristics. */

@@ -108,17 +108,24 @@ function errorRows(outcomes: readonly Outcome[]): [string, string][] {
   });
 }
 
-/** `rtol 1e-3, 2e-3 of the RMS`; `atol` where it is more than the smallest numbers; `share` where integers may differ. */
+/** `rtol 1e-3, 2e-3 of the RMS`; `atol` where it is more than the smallest numbers; apart from these, integers that may differ. */
 function limitText(limits: readonly Tolerance[]): string {
-  const shares = limits.flatMap(({ share = 0 }) => (share > 0 ? [share] : []));
-  const shown = limits.some(({ atol, rms = 0 }) => atol > SMALLEST || rms === 0);
-  const scaled = limits.some(({ rms = 0 }) => rms > 0);
+  const [stepped, others] = [limits.filter(isStepped), limits.filter((limit) => !isStepped(limit))];
+  const shown = others.some(({ atol, rms = 0 }) => atol > SMALLEST || rms === 0);
+  const scaled = others.some(({ rms = 0 }) => rms > 0);
   return [
-    `rtol ${span(limits.map(({ rtol }) => rtol))}`,
-    ...(shown ? [`atol ${span(limits.map(({ atol }) => atol))}`] : []),
-    ...(scaled ? [`${span(limits.map(({ rms = 0 }) => rms))} of the RMS`] : []),
-    ...(shares.length > 0 ? [`of at most ${span(shares.map((share) => 100 * share))} % of the integers`] : []),
+    ...(others.length > 0 ? [`rtol ${span(others.map(({ rtol }) => rtol))}`] : []),
+    ...(shown ? [`atol ${span(others.map(({ atol }) => atol))}`] : []),
+    ...(scaled ? [`${span(others.map(({ rms = 0 }) => rms))} of the RMS`] : []),
+    ...(stepped.length > 0 ? [stepsText(stepped)] : []),
   ].join(", ");
+}
+
+const isStepped = ({ share }: Tolerance): boolean => share !== undefined;
+
+function stepsText(limits: readonly Tolerance[]): string {
+  const share = span(limits.map(({ share = 0 }) => 100 * share));
+  return `integers off by ${span(limits.map(({ atol }) => atol))} in ${share} % of the elements`;
 }
 
 /** Up to the spacing of float16 near 0, `atol` does not decide. */

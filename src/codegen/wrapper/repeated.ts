@@ -138,19 +138,14 @@ class RepeatedEmitter {
     const size = (param: Tensor) => py.subscript(sizes, py.number(String(this.#tensors.indexOf(param))));
     const [first, ...rest] = this.#tensors.map(at);
     const all = rest.reduce<Expression>((joined, each) => py.binary(joined, "|", each), first!);
-    const apart = this.#context.tensors.flatMap((written) =>
-      written.role === "in"
-        ? []
-        : tensorsBefore(this.#context, written).map((other) =>
-            py.unary(
-              "not",
-              py.compare(
-                py.unary("-", size(written)),
-                ["<", py.binary(at(written), "-", at(other))],
-                ["<", size(other)],
-              ),
-            ),
-          ),
+    const changed = [...this.#context.tensors.filter(({ role }) => role !== "in"), ...writtenPointers(this.ir)];
+    const apart = changed.flatMap((written) =>
+      tensorsBefore(this.#context, written).map((other) =>
+        py.unary(
+          "not",
+          py.compare(py.unary("-", size(written)), ["<", py.binary(at(written), "-", at(other))], ["<", size(other)]),
+        ),
+      ),
     );
     const isAligned = py.compare(py.binary(all, "%", py.number("16")), ["==", py.number("0")]);
     return py.boolOp("and", isAligned, ...apart);

@@ -1,5 +1,6 @@
 /** Output tensors of a wrapper: checks those of the caller and allocates the others. */
-import type { PointerParam, TensorParam } from "../../ir/nodes.js";
+import { writtenPointers } from "../../analysis/memory-effects.js";
+import type { KernelIR, PointerParam, TensorParam } from "../../ir/nodes.js";
 import * as py from "../python/py-build.js";
 import { flatText as printExpression } from "../python/layout-expression.js";
 import type { Block, Expression } from "../python/py.js";
@@ -90,31 +91,45 @@ function sameDType({ dtype: left }: TensorParam | PointerParam, { dtype: right }
   return typeof left === "string" || typeof right === "string" ? left === right : left.name === right.name;
 }
 
-/** A tensor that is updated in place may not overlap itself or another. */
-export function memoryCheck(context: WrapperContext, param: TensorParam): Block {
-  if (param.role !== "inout") return [];
-  const label = py.string(`${context.names.wrapper}: ${context.names.tensors.get(param.name)!}`);
-  return [py.expression(py.call(CHECK_MEMORY, label, context.tensor(param), namedBefore(context, param)))];
+/** What is updated in place, or written through a raw pointer, may not overlap itself or another. */
+export function memoryCheck(context: WrapperContext, param: TensorParam | PointerParam): Block {
+  if (param.kind === "tensor" && param.role !== "inout") return [];
+  const text = py.string(`${context.names.wrapper}: ${label(context, param)}`);
+  return [py.expression(py.call(CHECK_MEMORY, text, context.tensor(param), namedBefore(context, param)))];
 }
 
-/** Tells autograd of what is written through a raw pointer: it may have saved the tensor. */
-export function writtenThrough(context: WrapperContext, param: PointerParam): Block {
-  const told = py.expression(py.call("torch.autograd.graph.increment_version", context.tensor(param)));
-  return ifGiven(context, param, [told]);
-}
-
-/** The tensors that a written tensor must not overlap: the inputs, and the written tensors before it. */
-export function tensorsBefore(context: WrapperContext, param: TensorParam): readonly TensorParam[] {
-  const written = (other: TensorParam) =>
-    other.role === param.role && context.tensors.indexOf(other) < context.tensors.indexOf(param);
-  return context.tensors.filter(
+/**
+ * The memory that what is written must not overlap: inputs, and what is written before it. Raw pointers may meet each
+ * other unless all their elements are declared: a kernel may be called to write where it reads.
+ */
+export function tensorsBefore(
+  context: WrapperContext,
+  param: TensorParam | PointerParam,
+): readonly (TensorParam | PointerParam)[] {
+  const { ir, tensors } = context;
+  if (param.kind === "pointer") {
+    const inputs = tensors.filter(({ role }) => role === "in");
+    return param.numel === undefined ? inputs : [...inputs, ...declaredBefore(ir, param)];
+  }
+  const written = (other: TensorParam) => other.role === param.role && tensors.indexOf(other) < tensors.indexOf(param);
+  const before = tensors.filter(
     (other) =>
       other !== param && (other.role === "in" || (other.role === "inout" && param.role === "out") || written(other)),
   );
+  return [...before, ...ir.params.filter((other) => other.kind === "pointer")];
+}
+
+/** The pointers of declared extent that are only read, and those that are written before this one. */
+function declaredBefore(ir: KernelIR, param: PointerParam): readonly PointerParam[] {
+  const written = writtenPointers(ir);
+  const isBefore = (other: PointerParam): boolean => written.indexOf(other) < written.indexOf(param);
+  return ir.params
+    .filter((other) => other.kind === "pointer")
+    .filter((other) => other.numel !== undefined && isBefore(other));
 }
 
 /** Those, by the caller's names. */
-function namedBefore(context: WrapperContext, param: TensorParam): Expression {
+function namedBefore(context: WrapperContext, param: TensorParam | PointerParam): Expression {
   const others = tensorsBefore(context, param);
   return py.dict(...others.map((other) => ({ key: py.string(label(context, other)), value: context.tensor(other) })));
 }

@@ -46,7 +46,7 @@ import {
 } from "./wrapper-checks.js";
 import { int32Checks } from "./wrapper-reach.js";
 import { checkedRequirements, isDecided, requirementCheck, sizeChecks } from "./wrapper-requirements.js";
-import { memoryCheck, outputChecks, writtenThrough } from "./wrapper-outputs.js";
+import { memoryCheck, outputChecks } from "./wrapper-outputs.js";
 import { WrapperScope } from "./wrapper-scope.js";
 import { specialisedLaunch } from "./wrapper-specialised.js";
 import type { GluonKernel } from "../gluon/gluon-kernel.js";
@@ -111,7 +111,7 @@ class WrapperEmitter extends WrapperScope {
       ...(deviceHolder(this) ? [py.blank] : defaultDevice(maybe)),
       ...outputs.flatMap((param) => outputChecks(this, param)),
       ...(deviceHolder(this) ? [] : deviceChecks(this, [...outputs, ...inputs, ...this.#pointers()])),
-      ...writtenPointers(this.ir).flatMap((param) => writtenThrough(this, param)),
+      ...writtenPointers(this.ir).flatMap((param) => ifGiven(this, param, memoryCheck(this, param))),
       ...emptyResult(this, results),
       py.blank,
       ...this.#strides(),

@@ -264,6 +264,15 @@ class Gradients(unittest.TestCase):
             kept.kernel_fn(x, y)
         with self.assertRaisesRegex(RuntimeError, "kept: a result that is written to a given tensor has no gradient"):
             kept.kernel_fn(x.detach(), torch.zeros(16, requires_grad=True))
+        x = x.detach()
+        with self.assertRaisesRegex(ValueError, "kept: into shares memory with x; give a tensor of its own"):
+            kept.kernel_fn(x, x)
+        memory = torch.zeros(16, dtype=torch.int32)
+        with self.assertRaisesRegex(ValueError, "kept: out shares memory with into; give a tensor of its own"):
+            kept.kernel_fn(x, memory.view(torch.float32), out=memory)
+        # Pointers without a declared extent may be one: the kernel reads where it writes.
+        copied.kernel_fn(y, y)
+        torch.testing.assert_close(y, x)
 
     def test_transforms_of_functions(self):
         with self.assertRaisesRegex(RuntimeError, "doubled has no backward"):

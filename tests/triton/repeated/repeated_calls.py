@@ -271,6 +271,14 @@ class Repeated(unittest.TestCase):
             self.assertEqual(self.checked(summed, buffer[:1000], self.y, out=buffer[start : start + 1000]), 1)
             self.assertEqual(self.checked(summed, self.y, buffer[start : start + 1000], out=buffer[:1000]), 1)
 
+    def test_what_a_pointer_shares_is_checked(self):
+        buffer = torch.randn(3000)
+        self.settle(buffer[:1000], buffer[1000:2000], module=kept, out=self.out)
+        for start, calls in ((2000, 0), (1000, 0), (996, 1), (0, 1)):
+            into = buffer[start : start + 1000]
+            self.assertEqual(self.checked(kept, buffer[:1000], into, out=self.out), calls)
+        self.assertEqual(self.checked(kept, buffer[:1000], buffer[1000:2000], out=buffer[1500:2500]), 1)
+
     def test_versions_count_up(self):
         self.settle(self.x, self.y, out=self.out)
         before = self.out._version

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { examples } from "../tests/support/examples.js";
-import { kernelDigest } from "./kernel-digest.js";
+import { isStill, kernelDigest } from "./kernel-digest.js";
 
 export interface GalleryCase {
   readonly kernel: string;
@@ -56,7 +56,7 @@ export function changedParts({
     examples.map(({ name, kernel }) => [kernel.name, kernelDigest(readFileSync(`${golden}/${name}.py`, "utf8"))]),
   );
   const changed = Object.entries(parts).filter(([, { kernels }]) =>
-    Object.entries(kernels).some(([name, digest]) => now.get(name) !== digest),
+    Object.entries(kernels).some(([name, timed]) => !isStill(timed, now.get(name) ?? "")),
   );
   return new Set(changed.map(([part]) => part));
 }

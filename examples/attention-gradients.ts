@@ -48,6 +48,8 @@ const attentionForward = kernel(
         { BLOCK_M: 128, BLOCK_N: 128, numWarps: 8, numStages: 3 },
         { BLOCK_M: 128, BLOCK_N: 64, numWarps: 4, numStages: 3 },
         { BLOCK_M: 128, BLOCK_N: 32, numWarps: 4, numStages: 4 },
+        // For heads of 256 elements, of which an H100 has no room for three stages.
+        { BLOCK_M: 128, BLOCK_N: 64, numWarps: 8, numStages: 2 },
       ],
     },
     shapes: [{ H: 32, S: 1024, HEAD_DIM: 64 }],
@@ -146,6 +148,8 @@ const attentionKeyGradients = kernel(
         { BLOCK: 64, STEP: 64, numWarps: 4, numStages: 2, maxnreg: 168 },
         { BLOCK: 64, STEP: 32, numWarps: 4, numStages: 3 },
         { BLOCK: 128, STEP: 32, numWarps: 4, numStages: 4 },
+        // For heads of 256 elements, whose two sums take the registers of eight warps.
+        { BLOCK: 64, STEP: 16, numWarps: 8, numStages: 2 },
       ],
     },
     shapes: [{ H: 32, S: 1024, HEAD_DIM: 64 }],
@@ -211,6 +215,7 @@ const attentionQueryGradients = kernel(
         { BLOCK: 128, STEP: 64, numWarps: 8, numStages: 3 },
         { BLOCK: 64, STEP: 64, numWarps: 4, numStages: 3 },
         { BLOCK: 64, STEP: 32, numWarps: 4, numStages: 3 },
+        { BLOCK: 128, STEP: 32, numWarps: 8, numStages: 2 },
       ],
     },
     shapes: [{ H: 32, S: 1024, HEAD_DIM: 64 }],

@@ -2,22 +2,40 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { changedParts } from "../../bench/gallery-record.js";
-import { kernelDigest } from "../../bench/kernel-digest.js";
+import { isStill, kernelDigest } from "../../bench/kernel-digest.js";
 
 const module = readFileSync("tests/unit/codegen/golden/rms-norm.py", "utf8");
 const digest = kernelDigest(module);
 
-function changed(from: string, to: string): boolean {
+function changed(from: string | RegExp, to: string): boolean {
   const other = module.replace(from, to);
   expect(other).not.toBe(module);
   return kernelDigest(other) !== digest;
 }
 
-test("a kernel's code and configs count, its comments and its launch do not", () => {
+test("a kernel's code and configs count, its comments, the names of its variables and its launch do not", () => {
   expect(changed("eviction_policy", "cache_modifier")).toBe(true);
   expect(changed("num_warps=", "num_stages=")).toBe(true);
+  expect(changed("        dw_sum += ", "    dw_sum += ")).toBe(true);
   expect(changed("    row = ", "    # Why.\n    row = ")).toBe(false);
+  expect(changed(/\bmean_square\b/g, "average_of_all_the_squares_of_a_row")).toBe(false);
   expect(changed("_MAX_TILE = 2**20", "_MAX_TILE = 2**19")).toBe(false);
+});
+
+test("so does a lone config, which the wrapper gives", () => {
+  const launched = (numbers: string) =>
+    kernelDigest(`def f():\n    _launch(x_kernel, grid, (x,), (N,), device, ${numbers})`);
+  expect(launched("BLOCK=512, num_warps=4")).not.toBe(launched("BLOCK=512, num_warps=8"));
+  expect(launched("BLOCK=512")).not.toBe(launched("BLOCK=1024"));
+});
+
+test("what was timed is still there where configs were added, and not where one of its own is gone", () => {
+  const lines = (configs: readonly string[]) => configs.map((each) => `        triton.Config({}, ${each}),\n`);
+  const of = (...configs: string[]) =>
+    kernelDigest(`@triton.autotune(\n    configs=[\n${lines(configs).join("")}    ],\n    key=["N"],\n)`);
+  const [few, many] = ["num_warps=4", "num_warps=8"];
+  expect([isStill(of(few), of(few, many)), isStill(of(few, many), of(few))]).toEqual([true, false]);
+  expect([isStill(of(few, few), of(few)), isStill(of(few), of(many))]).toEqual([false, false]);
 });
 
 test("a limit of registers counts, however it is passed", () => {

@@ -68,6 +68,7 @@ def _refuse_recording(operator):
         triton.Config({"BLOCK_M": 128, "BLOCK_N": 128}, num_warps=8, num_stages=3),
         triton.Config({"BLOCK_M": 128, "BLOCK_N": 64}, num_warps=4, num_stages=3),
         triton.Config({"BLOCK_M": 128, "BLOCK_N": 32}, num_warps=4, num_stages=4),
+        triton.Config({"BLOCK_M": 128, "BLOCK_N": 64}, num_warps=8, num_stages=2),
     ],
     key=["S", "HEAD_DIM", "CAUSAL"],
     do_bench=_first_config if _INTERPRETED else None,
@@ -485,6 +486,9 @@ def _attention_delta_fake(o, d_out):
         triton.Config(
             {"BLOCK": 128, "STEP": 32}, num_warps=4, num_stages=4, pre_hook=_set_blocks
         ),
+        triton.Config(
+            {"BLOCK": 64, "STEP": 16}, num_warps=8, num_stages=2, pre_hook=_set_blocks
+        ),
     ],
     key=["S", "HEAD_DIM", "CAUSAL"],
     do_bench=_first_config if _INTERPRETED else None,
@@ -843,6 +847,12 @@ def _attention_key_gradients_fake(q, k, v, d_out, lse, delta, CAUSAL=False):
         ),
         triton.Config(
             {"BLOCK": 64, "STEP": 32}, num_warps=4, num_stages=3, pre_hook=_set_blocks_1
+        ),
+        triton.Config(
+            {"BLOCK": 128, "STEP": 32},
+            num_warps=8,
+            num_stages=2,
+            pre_hook=_set_blocks_1,
         ),
     ],
     key=["S", "HEAD_DIM", "CAUSAL"],

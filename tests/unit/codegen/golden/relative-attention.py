@@ -37,6 +37,7 @@ def _maxnreg(most):
         ),
         triton.Config({"BLOCK_M": 64, "BLOCK_N": 64}, num_warps=4, num_stages=3),
         triton.Config({"BLOCK_M": 64, "BLOCK_N": 32}, num_warps=4, num_stages=3),
+        triton.Config({"BLOCK_M": 64, "BLOCK_N": 32}, num_warps=8, num_stages=2),
     ],
     key=["S", "HEAD_DIM"],
     do_bench=_first_config if _INTERPRETED else None,

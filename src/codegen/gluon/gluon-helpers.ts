@@ -13,11 +13,6 @@ export const WRITE_BLOCK = "_write_block";
 const PIECES_OF = "_pieces_of";
 export const DESCRIBED = "_described";
 export const IS_SPECIALISED = "_is_specialised";
-/** Decides between both kernels, and the table of what it has decided. */
-export const IS_FASTER = "_is_faster";
-export const FASTER = "_FASTER";
-/** The standard library's modules that it uses. */
-export const FASTER_IMPORTS: readonly string[] = ["functools"];
 const IS_MOVABLE = "_is_movable";
 export const SET_BLOCK = "_set_block";
 export const GLUON_DESCRIPTOR = "_GluonDescriptor";
@@ -155,20 +150,3 @@ desc.block_shape = block
 desc.layout = gl.NVMMASharedLayout.get_default_for(block, dtype)`,
   ),
 ];
-
-/** What a wrapper calls that chooses between both kernels. In turns, because a GPU changes its clock meanwhile. */
-export const fasterHelper: FunctionDef = helper(
-  IS_FASTER,
-  "key specialised plain",
-  "Whether the warp-specialised kernel is the faster one for a key, which is found out once.",
-  `if key not in ${FASTER}:
-    if torch.cuda.is_current_stream_capturing():
-        return False
-    bench = functools.partial(
-        triton.testing.do_bench, warmup=10, rep=30, return_mode="median"
-    )
-    rounds = [(bench(specialised), bench(plain)) for _ in range(3)]
-    ours, theirs = (sorted(times)[1] for times in zip(*rounds))
-    ${FASTER}[key] = ours <= theirs
-return ${FASTER}[key]`,
-);

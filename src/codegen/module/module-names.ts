@@ -1,7 +1,7 @@
 /** The names of a module: those that it uses itself, which no name of an author's takes, and those of a kernel in it. */
 import type { KernelIR } from "../../ir/nodes.js";
 import type { SourceIndex } from "../../ir/source.js";
-import { copyNames, deviceHelpers, fasterHelper, GLUON_DESCRIPTOR, hostHelpers } from "../gluon/gluon-helpers.js";
+import { copyNames, deviceHelpers, GLUON_DESCRIPTOR, hostHelpers } from "../gluon/gluon-helpers.js";
 import { type KernelNames, namesOfKernel } from "../names/kernel-names.js";
 import { Names } from "../names/names.js";
 import { eachNode } from "../python/nodes-in.js";
@@ -9,6 +9,7 @@ import type { Block, Statement } from "../python/py.js";
 import { firstConfigHelper, maxnregHelper } from "../wrapper/autotune.js";
 import { refuseRecording } from "../wrapper/gradient-helpers.js";
 import { helper } from "../python/helper-function.js";
+import { fasterHelper } from "../wrapper/faster-helper.js";
 import { REPEATED, REPEATED_IMPORTS, repeatedBlock } from "../wrapper/repeated-helpers.js";
 import { DESCRIPTOR_CLASS } from "../wrapper/wrapper-descriptors.js";
 import { helperFunctions, WRAP_TRITON } from "../wrapper/wrapper-helpers.js";
@@ -29,7 +30,7 @@ const parts: Block = [
   ...helperFunctions(anything, true, true),
   configsForGpu,
   ...hostHelpers,
-  fasterHelper,
+  fasterHelper(true),
   ...repeatedBlock("kernel_fn", helper(REPEATED, "", "", "")),
 ];
 

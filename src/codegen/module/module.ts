@@ -13,15 +13,7 @@ import { optionalSizes } from "../../analysis/optional-sizes.js";
 import type { Called } from "../operator/composition.js";
 import { drawFunction, inputsFunction, shapesConstant, withDtypes } from "../torch/drawn-inputs.js";
 import { jitFunctions, usedParameters } from "./jit.js";
-import {
-  copyNames,
-  deviceHelpers,
-  FASTER_IMPORTS,
-  fasterHelper,
-  hostHelpers,
-  IS_FASTER,
-  IS_SPECIALISED,
-} from "../gluon/gluon-helpers.js";
+import { copyNames, deviceHelpers, hostHelpers, IS_SPECIALISED } from "../gluon/gluon-helpers.js";
 import { blockHook, thricePruner, tuned } from "../gluon/gluon-configs.js";
 import { type GluonKernel, gluonKernel } from "../gluon/gluon-kernel.js";
 import { type Names } from "../names/names.js";
@@ -44,6 +36,7 @@ import { wrapper } from "../wrapper/wrapper.js";
 import type { KernelNames } from "../names/kernel-names.js";
 import { kernelNames, moduleNames } from "./module-names.js";
 import { constants, imports, newestNames, standardImports } from "./preamble.js";
+import { FASTER_IMPORTS, fasterHelper, IS_FASTER, SPECIALISED_IMPORTS } from "../wrapper/faster-helper.js";
 import { blockSetter } from "../wrapper/wrapper-descriptors.js";
 import { lintExceptions } from "../python/lint-exceptions.js";
 import { helperFunctions } from "../wrapper/wrapper-helpers.js";
@@ -200,7 +193,11 @@ function assembled(
   const module: Statement[] = [
     py.expression(py.string(`${doc}\n\nWritten by TileScript; edit the TypeScript source instead of this file.`)),
     ...lintExceptions([...before, ...parts]),
-    ...standardImports(last.length > 0 ? REPEATED_IMPORTS : isMentioned(IS_FASTER) ? FASTER_IMPORTS : []),
+    ...standardImports([
+      ...(last.length > 0 ? REPEATED_IMPORTS : []),
+      ...(isMentioned(IS_SPECIALISED) ? SPECIALISED_IMPORTS : []),
+      ...(isMentioned(IS_FASTER) ? FASTER_IMPORTS : []),
+    ]),
     { kind: "import", module: "torch" },
     { kind: "import", module: "triton" },
     { kind: "import", module: "triton.language", as: "tl" },
@@ -220,7 +217,7 @@ function assembled(
     ...helperFunctions(isMentioned, kernels.some(takesFloats), last.length > 0),
     ...(kernels.some(({ tuning }) => isByGpu(tuning.configs)) ? [configsForGpu] : []),
     ...(isMentioned(IS_SPECIALISED) ? hostHelpers : []),
-    ...(isMentioned(IS_FASTER) ? [fasterHelper] : []),
+    ...(isMentioned(IS_FASTER) ? [fasterHelper(last.length > 0)] : []),
     ...last,
     py.assign(py.name("kernel_fn"), py.name(exported)),
   ];

@@ -6,7 +6,8 @@ import { usesOf39 } from "../../analysis/newer-uses.js";
 import { walkAll } from "../../ir/walk.js";
 import { DESCRIPTOR_CLASS } from "../wrapper/wrapper-descriptors.js";
 import { LAUNCH, LAUNCHES, WRAP_TRITON } from "../wrapper/wrapper-helpers.js";
-import { FASTER, gluonImports, IS_FASTER, IS_SPECIALISED } from "../gluon/gluon-helpers.js";
+import { gluonImports, IS_SPECIALISED } from "../gluon/gluon-helpers.js";
+import { ALONE, FASTER, IS_FASTER } from "../wrapper/faster-helper.js";
 import { snakeCase } from "../names/names.js";
 import * as py from "../python/py-build.js";
 import type { Block, Expression, FromImport, Import, Statement } from "../python/py.js";
@@ -17,7 +18,9 @@ import { GPU_PROPERTY, STATED_GPU } from "../wrapper/wrapper-launch.js";
 
 /** Modules of Python's own library, which stand before all others. */
 export const standardImports = (modules: readonly string[]): Block =>
-  modules.length > 0 ? [...modules.map((module): Import => ({ kind: "import", module })), py.blank] : [];
+  modules.length > 0
+    ? [...[...new Set(modules)].toSorted().map((module): Import => ({ kind: "import", module })), py.blank]
+    : [];
 
 /** Imports of spellings besides `tl`. */
 export function imports(
@@ -78,9 +81,16 @@ export function constants(kernels: readonly KernelIR[], isMentioned: (name: stri
   }
   if (isMentioned(LAUNCH))
     limits.push(py.comment("Binaries and grids of earlier launches."), py.assign(py.name(LAUNCHES), py.dict()));
+  if (isMentioned(ALONE))
+    limits.push(
+      py.comment(
+        "One thread at a time launches the warp-specialised kernel: its autotuner keeps the call's arguments.",
+      ),
+      py.assign(py.name(ALONE), py.call("threading.RLock")),
+    );
   if (isMentioned(IS_FASTER))
     limits.push(
-      py.comment("Whether the warp-specialised kernel is the faster one, by the autotuner's key and dtypes."),
+      py.comment("Whether the warp-specialised kernel is the faster one, by what the times depend on."),
       py.assign(py.name(FASTER), py.dict()),
     );
   if (isMentioned(TRITON_DTYPES)) {

@@ -15,7 +15,8 @@ export const IS_SPECIAL = "_is_special";
 export const KEEP = "_keep";
 /** The standard library's modules that these functions use. */
 export const REPEATED_IMPORTS: readonly string[] = ["functools", "threading"];
-const TOLD = "_TOLD";
+/** Where a thread that asks is told of launches. */
+export const TOLD = "_TOLD";
 /** Versions of Triton whose launcher these functions are tested with. */
 const TESTED = ["3.6.", "3.7.", "3.8.", "3.9."];
 

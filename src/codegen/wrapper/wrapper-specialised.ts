@@ -1,12 +1,13 @@
 /** Where a wrapper launches the warp-specialised kernel instead of the plain one. */
 import type { KernelIR, Param, Value } from "../../ir/nodes.js";
 import { hostExpressions } from "../body/host-expressions.js";
-import { DESCRIBED, IS_FASTER, IS_SPECIALISED } from "../gluon/gluon-helpers.js";
+import { DESCRIBED, IS_SPECIALISED } from "../gluon/gluon-helpers.js";
 import type { GluonKernel } from "../gluon/gluon-kernel.js";
 import * as py from "../python/py-build.js";
 import type { Block, Expression, FunctionDef, Parameter, Statement } from "../python/py.js";
 import { DEVICE } from "./wrapper-checks.js";
 import { GPU_PROPERTY } from "./wrapper-launch.js";
+import { ALONE, IS_FASTER } from "./faster-helper.js";
 import type { WrapperContext } from "./wrapper-scope.js";
 
 /** The function that gives the grid. */
@@ -38,9 +39,9 @@ export function specialisedLaunch(
   const launched = [launch, py.returns(py.tupled(results))];
   if (!kernel.isTimed)
     return [{ kind: "if", branches: [{ test: isSuited, body: [grid, py.blank, ...launched] }] }, ...plain];
-  const { ir } = context;
-  const keys = ir.params.filter(({ name }) => ir.tuning.key!.includes(name)).map(({ value }) => local(value));
-  const isFaster = py.call(IS_FASTER, py.tuple(...keys, ...dtypes), py.name(SPECIALISED), py.name(PLAIN));
+  const key = py.tuple(py.call("torch.cuda.get_device_name", DEVICE), ...timedBy(context.ir).map(local), ...dtypes);
+  const label = py.string(context.names.wrapper);
+  const isFaster = py.call(IS_FASTER, label, key, py.name(SPECIALISED), py.name(PLAIN));
   const called = (name: string) => py.expression(py.call(name));
   const chosen: Statement = {
     kind: "if",
@@ -54,6 +55,12 @@ export function specialisedLaunch(
     { kind: "if", branches: [{ test: isSuited, body }] },
     called(PLAIN),
   ];
+}
+
+/** What the times depend on: the autotuner's key, and what a launch compiles for besides. */
+function timedBy({ params, tuning: { key } }: KernelIR): readonly Value[] {
+  const isCompiled = (param: Param) => param.kind === "constexpr" && param.from !== "config";
+  return params.filter((param) => key!.includes(param.name) || isCompiled(param)).map(({ value }) => value);
 }
 
 type Local = (value: Value) => Expression;
@@ -90,7 +97,8 @@ function launchOf(context: WrapperContext, kernel: GluonKernel, local: Local): S
         ? py.keyword(context.names.parameters.get(taken)!, local(taken))
         : (pointed(context, taken) ?? local(taken)),
   );
-  return py.expression(py.call(py.subscript(py.name(kernel.name), py.name(PROGRAMS)), ...args));
+  const launch = py.call(py.subscript(py.name(kernel.name), py.name(PROGRAMS)), ...args);
+  return { kind: "with", items: [{ value: py.name(ALONE) }], body: [py.expression(launch)] };
 }
 
 /** The tensor whose address the value is. */

@@ -4,22 +4,44 @@ The plain kernel runs on Triton's interpreter. No Hopper GPU is needed: a functi
 specialised kernel, and a list of times for the clock.
 """
 
+import threading
 import unittest
 import unittest.mock
+import warnings
 
 import gemm
 import torch
 import triton
 
 
+def others_may_launch():
+    found = []
+
+    def look():
+        found.append(gemm._ALONE.acquire(blocking=False))
+        if found[0]:
+            gemm._ALONE.release()
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    thread.join()
+    return found[0]
+
+
 class Specialised:
     """Computes what the specialised kernel computes, and counts its launches."""
 
     launches = 0
+    error = None
+    #: Whether another thread could launch meanwhile.
+    shared = False
 
     def __getitem__(self, grid):
         def launch(a, b, c, *sizes):
             self.launches += 1
+            self.shared = self.shared or others_may_launch()
+            if self.error:
+                raise self.error
             c.base.copy_(a.base @ b.base)
 
         return launch
@@ -29,11 +51,13 @@ class Chosen(unittest.TestCase):
     def setUp(self):
         self.timed = []
         self.times = {"_specialised": 1.0, "_plain": 2.0}
+        self.gpu = "one"
         self.specialised = Specialised()
         self.stand_in(gemm, "_is_specialised", lambda *_: True)
         self.stand_in(gemm, "gemm_specialised_kernel", self.specialised)
         self.stand_in(triton.testing, "do_bench", self.bench)
         self.stand_in(torch.cuda, "is_current_stream_capturing", lambda: False)
+        self.stand_in(torch.cuda, "get_device_name", lambda _: self.gpu)
         gemm._FASTER.clear()
 
     def stand_in(self, owner, name, value):
@@ -42,6 +66,7 @@ class Chosen(unittest.TestCase):
         self.addCleanup(patch.stop)
 
     def bench(self, call, **_):
+        self.assertFalse(others_may_launch())
         call()
         self.timed.append(call.__name__)
         time = self.times[call.__name__]
@@ -87,6 +112,44 @@ class Chosen(unittest.TestCase):
         torch.cuda.is_current_stream_capturing = lambda: False
         self.assertTrue(self.call())
         torch.cuda.is_current_stream_capturing = lambda: True
+        self.assertTrue(self.call())
+
+    def test_no_call_is_kept_that_decides_nothing(self):
+        torch.cuda.is_current_stream_capturing = lambda: True
+        gemm._TOLD.launches = []
+        self.call()
+        self.assertIsNone(gemm._TOLD.launches)
+
+    def test_gpus_of_other_kinds_are_timed_apart(self):
+        self.call()
+        self.gpu = "two"
+        self.times["_plain"] = 0.5
+        self.assertFalse(self.call())
+        self.gpu = "one"
+        self.assertTrue(self.call())
+        self.assertEqual(len(self.timed), 12)
+
+    def test_one_thread_at_a_time_launches_the_specialised_one(self):
+        self.call()
+        self.assertFalse(self.specialised.shared)
+        self.assertTrue(others_may_launch())
+
+    def test_one_that_fails_is_told_once_and_never_launched_again(self):
+        self.specialised.error = triton.runtime.errors.OutOfResources(300000, 232448, "shared memory")
+        with self.assertWarnsRegex(RuntimeWarning, "^gemm: the plain kernel is launched, .*OutOfResources.*300000"):
+            self.call()
+        launches = self.specialised.launches
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            self.call()
+        self.assertEqual(self.specialised.launches, launches)
+        self.assertTrue(others_may_launch())
+
+    def test_who_interrupts_the_timing_decides_nothing(self):
+        self.specialised.error = KeyboardInterrupt()
+        with self.assertRaises(KeyboardInterrupt):
+            self.call()
+        self.specialised.error = None
         self.assertTrue(self.call())
 
     def test_what_cannot_be_specialised_is_not_timed(self):

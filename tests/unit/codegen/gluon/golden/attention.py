@@ -3,6 +3,8 @@
 Written by TileScript; edit the TypeScript source instead of this file.
 """
 
+import threading
+
 import torch
 import triton
 import triton.language as tl
@@ -31,6 +33,9 @@ _INTERPRETED_GPU = {
 }
 # Binaries and grids of earlier launches.
 _LAUNCHES = {}
+# One thread at a time launches the warp-specialised kernel: its autotuner keeps the
+# call's arguments.
+_ALONE = threading.RLock()
 # Triton 3.6 has other names for what the copy engine does.
 _load_block = (
     tma.async_load if hasattr(tma, "async_load") else tma.async_copy_global_to_shared
@@ -909,16 +914,17 @@ def attention(
                 ),
             )
 
-        attention_specialised_kernel[_programs](
-            _described(q),
-            _described(k),
-            _described(v),
-            _described(o),
-            H,
-            S,
-            HEAD_DIM=HEAD_DIM,
-            CAUSAL=CAUSAL,
-        )
+        with _ALONE:
+            attention_specialised_kernel[_programs](
+                _described(q),
+                _described(k),
+                _described(v),
+                _described(o),
+                H,
+                S,
+                HEAD_DIM=HEAD_DIM,
+                CAUSAL=CAUSAL,
+            )
         return o
 
     def grid(meta):

@@ -3,6 +3,8 @@
 Written by TileScript; edit the TypeScript source instead of this file.
 """
 
+import threading
+
 import torch
 import triton
 import triton.language as tl
@@ -31,6 +33,9 @@ _INTERPRETED_GPU = {
 }
 # Binaries and grids of earlier launches.
 _LAUNCHES = {}
+# One thread at a time launches the warp-specialised kernel: its autotuner keeps the
+# call's arguments.
+_ALONE = threading.RLock()
 # Triton 3.6 has other names for what the copy engine does.
 _load_block = (
     tma.async_load if hasattr(tma, "async_load") else tma.async_copy_global_to_shared
@@ -647,9 +652,10 @@ def gemm(
                 ),
             )
 
-        gemm_specialised_kernel[_programs](
-            _described(a), _described(b), _described(c), M, K, N
-        )
+        with _ALONE:
+            gemm_specialised_kernel[_programs](
+                _described(a), _described(b), _described(c), M, K, N
+            )
         return c
 
     def grid(meta):

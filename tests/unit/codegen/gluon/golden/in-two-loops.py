@@ -3,6 +3,8 @@
 Written by TileScript; edit the TypeScript source instead of this file.
 """
 
+import threading
+
 import torch
 import triton
 import triton.language as tl
@@ -31,6 +33,9 @@ _INTERPRETED_GPU = {
 }
 # Binaries and grids of earlier launches.
 _LAUNCHES = {}
+# One thread at a time launches the warp-specialised kernel: its autotuner keeps the
+# call's arguments.
+_ALONE = threading.RLock()
 # Triton 3.6 has other names for what the copy engine does.
 _load_block = (
     tma.async_load if hasattr(tma, "async_load") else tma.async_copy_global_to_shared
@@ -831,19 +836,20 @@ def in_two_loops(
                 ),
             )
 
-        in_two_loops_specialised_kernel[_programs](
-            _described(q),
-            _described(k),
-            _described(v),
-            _described(o),
-            lse,
-            H,
-            S,
-            stride_lse_h,
-            stride_lse_s,
-            D=D,
-            CAUSAL=CAUSAL,
-        )
+        with _ALONE:
+            in_two_loops_specialised_kernel[_programs](
+                _described(q),
+                _described(k),
+                _described(v),
+                _described(o),
+                lse,
+                H,
+                S,
+                stride_lse_h,
+                stride_lse_s,
+                D=D,
+                CAUSAL=CAUSAL,
+            )
         return o, lse
 
     def grid(meta):

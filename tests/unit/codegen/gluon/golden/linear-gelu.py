@@ -3,6 +3,8 @@
 Written by TileScript; edit the TypeScript source instead of this file.
 """
 
+import threading
+
 import torch
 import triton
 import triton.language as tl
@@ -30,6 +32,9 @@ _INTERPRETED_GPU = {
     "major": 9,
     "minor": 0,
 }
+# One thread at a time launches the warp-specialised kernel: its autotuner keeps the
+# call's arguments.
+_ALONE = threading.RLock()
 # Triton 3.6 has other names for what the copy engine does.
 _load_block = (
     tma.async_load if hasattr(tma, "async_load") else tma.async_copy_global_to_shared
@@ -845,16 +850,17 @@ def linear_gelu(
                 ),
             )
 
-        linear_gelu_specialised_kernel[_programs](
-            _described(x),
-            _described(weight),
-            _described(y),
-            bias,
-            M,
-            K,
-            N,
-            stride_bias_n,
-        )
+        with _ALONE:
+            linear_gelu_specialised_kernel[_programs](
+                _described(x),
+                _described(weight),
+                _described(y),
+                bias,
+                M,
+                K,
+                N,
+                stride_bias_n,
+            )
         return y
     x_desc = TensorDescriptor.from_tensor(x, [1, 1])
     weight_desc = TensorDescriptor.from_tensor(weight, [1, 1])

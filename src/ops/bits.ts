@@ -16,7 +16,7 @@ import { type Broadcast, broadcast, type Shape } from "../types/shape.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
 import { tileType } from "../types/types.js";
 import { defineOp } from "./define.js";
-import { binary, common } from "../values/operands.js";
+import { binary, common, ofBits } from "../values/operands.js";
 import type { RuntimeArguments } from "../ir/op.js";
 
 type Shift<Name extends string> = <const X, const Y>(
@@ -128,6 +128,7 @@ function logic<Name extends "logicalAnd" | "logicalOr">(
   python: string,
   int: (x: number, y: number) => number,
   term: (...terms: readonly Term[]) => Term,
+  deciding: 0 | -1,
 ) {
   return defineOp<Logic<Name>>()({
     name,
@@ -141,12 +142,12 @@ function logic<Name extends "logicalAnd" | "logicalOr">(
       const other = y.type.kind === "tile" ? y.type.shape : [];
       return why || tileType("int1", broadcast(x.type.shape, other) ?? x.type.shape);
     },
-    evaluate: binary({ int }),
+    evaluate: ofBits({ int }, deciding),
     proof: { term: ({ x, y }) => term(asTruth(x), asTruth(y)), holds: () => ZERO | ONE },
   });
 }
 
 /** Logical and of int1 tiles: `x.logical_and(y)`. The same as `and`. */
-export const logicalAnd = logic("logicalAnd", "logical_and", (x, y) => x & y, all);
+export const logicalAnd = logic("logicalAnd", "logical_and", (x, y) => x & y, all, 0);
 /** Logical or of int1 tiles: `x.logical_or(y)`. The same as `or`. */
-export const logicalOr = logic("logicalOr", "logical_or", (x, y) => x | y, some);
+export const logicalOr = logic("logicalOr", "logical_or", (x, y) => x | y, some, -1);

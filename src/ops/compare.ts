@@ -39,7 +39,7 @@ import type { OperatorOut, WhyOperatorFirst, WhyOperatorSecond } from "../rules/
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
 import type { Some1 } from "../types/constexpr.js";
 import { defineOp } from "./define.js";
-import { binary, type Loops, unary } from "../values/operands.js";
+import { binary, type Loops, unary, ofBits } from "../values/operands.js";
 
 declare module "../types/tile.js" {
   interface TileOps {
@@ -140,6 +140,7 @@ function bitwise<Name extends string>(
   term: (x: Term, y: Term) => Term | undefined,
   bits: (x: Kinds, y: Kinds) => Kinds,
   idle: Kinds,
+  deciding?: 0 | -1,
 ) {
   const integers = onBits(int, big);
   return defineOp<Pair<Name>>()({
@@ -151,7 +152,7 @@ function bitwise<Name extends string>(
     spelling: { form: "infix", operator, truth, host: { form: "infix", operator, truth } },
     infer: ({ x, y }) => inferBits(name, x.type, y.type, (a, b) => callText(truth, a, b)),
     fold: (x, y) => (typeof x === "boolean" ? int(Number(x), Number(y)) !== 0 : integers(x, y)),
-    evaluate: binary({ int, big }),
+    evaluate: deciding === undefined ? binary({ int, big }) : ofBits({ int, big }, deciding),
     facts: { nonNegative, ...(name === "and" && { integer: "both" as const }) },
     proof: { term: ({ x, y }) => term(x, y), holds: ({ x, y }) => bits(x, y), neutral: (held) => held === idle },
   });
@@ -200,6 +201,7 @@ export const and = bitwise(
   (x, y) => (isTruth(x) && isTruth(y) ? all(x, y) : (lowBits(x, y) ?? lowBits(y, x))),
   (x, y) => (x === ZERO || y === ZERO ? ZERO : NUMBERS),
   NONE,
+  0,
 );
 /** `x | y` */
 export const or = bitwise(
@@ -212,6 +214,7 @@ export const or = bitwise(
   (x, y) => (isTruth(x) && isTruth(y) ? some(x, y) : joined("or", x, y)),
   beside,
   ZERO,
+  -1,
 );
 /** `x ^ y` */
 export const xor = bitwise(

@@ -1,10 +1,10 @@
 /** `evaluate` of elementwise ops: casts operands to one dtype, then runs one loop for its kind of number. */
-import { broadcastShapes, broadcastTo, full, reshape, type TileArray } from "../numerics/array.js";
+import { broadcastShapes, broadcastTo, full, reshape, tileArray, type TileArray } from "../numerics/array.js";
 import { division } from "../diagnostics/catalogue/finding-codes.js";
 import { cast } from "../numerics/array-cast.js";
 import { map1, map2, map3, mapBig1, mapBig2, mapBig3 } from "../numerics/array-map.js";
 import type { DTypeName } from "../types/dtype.js";
-import { type FloatDType, isBig, isFloat } from "../numerics/numeric.js";
+import { bitsOf, type FloatDType, isBig, isFloat } from "../numerics/numeric.js";
 import { promote } from "../types/promote.js";
 import type { Addresses, Constant, Context, Runtime } from "./runtime-values.js";
 
@@ -56,6 +56,26 @@ export function binary(loops: Loops) {
   return ({ x, y }: Args, context: Context): TileArray => {
     const [a, b, dtype] = common(x, y);
     return runBinary(loops, a, b, dtype, context.results[0]!.dtype);
+  };
+}
+
+/**
+ * {@link binary} of bits, where one operand may decide a lane alone: 0 decides `&`, all bits together decide `|`. Such a
+ * lane has a value, whatever the other operand has there.
+ */
+export function ofBits(loops: Loops, deciding: 0 | -1) {
+  const compute = binary(loops);
+  return (args: Args, context: Context): TileArray => {
+    const made = compute(args, context);
+    if (!made.poison) return made;
+    const [a, b, dtype] = common(args.x, args.y);
+    const sides = [a, b].map((side) => broadcastTo(side, made.shape));
+    const decides = (value: number | bigint): boolean =>
+      BigInt.asIntN(bitsOf(dtype), BigInt(value)) === BigInt(deciding);
+    const poison = made.poison.map((bit, i) =>
+      bit && !sides.some((side) => !side.poison?.[i] && decides(side.data[i]!)) ? 1 : 0,
+    );
+    return tileArray(made.dtype, made.shape, made.data, poison.includes(1) ? poison : undefined);
   };
 }
 

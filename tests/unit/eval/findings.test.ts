@@ -153,6 +153,30 @@ describe("values that were never given", () => {
     expect([[...outputs["out"]!.data], findings]).toEqual([[8, 10, 14], []]);
   });
 
+  test("should be silent where the other operand of a bit operation decides alone, and only there", () => {
+    const k = kernelOfOne(({ x, out, BLOCK }) => {
+      const lanes = tl.arange(0, BLOCK);
+      const some = tl.load(x.ptr.add(lanes), { mask: lanes.lt(2) }).to(tl.int32);
+      const flags = some.gt(1);
+      const both = [flags.and(lanes.lt(2)), lanes.lt(2).logicalAnd(flags), lanes.lt(2).and(lanes.lt(4), flags)];
+      const either = [flags.or(lanes.ge(2)), lanes.ge(2).logicalOr(flags)];
+      const bits = [some.and(tl.where(lanes.lt(2), 3, 0)), some.or(tl.where(lanes.lt(2), 0, -1)).and(3)];
+      const sum = [...both, ...either]
+        .map((each) => each.to(tl.int32))
+        .concat(bits)
+        .reduce((a, b) => a.add(b));
+      tl.store(out.at(lanes), sum.to(tl.float32));
+      tl.store(out.at(lanes), flags.and(lanes.lt(3)).to(tl.float32)); // poison in lane 2
+      tl.store(out.at(lanes), some.or(1).to(tl.float32)); // poison in both
+    });
+    const { outputs, findings } = evaluate(k, { sizes: { N: 4 } }, { x: float32s(1, 2, 3, 4) });
+    expect(outputs["out"]).toBeDefined();
+    expect(findings.map(({ code, at, lane }) => [code, at?.line, lane])).toEqual([
+      ["uninitialised", line("poison in lane 2"), [2]],
+      ["uninitialised", line("poison in both"), [2]],
+    ]);
+  });
+
   test("should be reported where they decide an address, a mask, a branch and a loop", () => {
     const k = kernelOfOne(({ x, out, BLOCK }) => {
       const lanes = tl.arange(0, BLOCK);

@@ -3,7 +3,7 @@ import { unknownName } from "./catalogue/operand-codes.js";
 import type { Said } from "./diagnostic.js";
 
 /** Names of Python's that are none in JavaScript. */
-export const pythonNames: Readonly<Record<string, string>> = {
+const pythonNames: Readonly<Record<string, string>> = {
   None: "undefined, or leave the argument out; of an optional tensor, tl.when(x.given, () => { … })",
   True: "true",
   False: "false",

@@ -41,7 +41,7 @@ export const makeTensorDescriptor = withRecord<MakeTensorDescriptor>(described, 
     : (described as (...all: unknown[]) => unknown)(base, undefined, undefined, block, ...rest);
 }) as MakeTensorDescriptor);
 
-export const blockOperands = { desc: "descriptor", offsets: "values" } as const;
+const blockOperands = { desc: "descriptor", offsets: "values" } as const;
 
 /** Types of a descriptor and of the offsets of a block in it. */
 function blockOf(op: string, { desc, offsets }: TypedArguments<typeof blockOperands>): DescriptorType | string {

@@ -56,12 +56,15 @@ export const dot = defineOp<
       };
     },
   },
-  infer: ({ a, b, acc, inputPrecision, maxNumImpreciseAcc, outDtype }) =>
-    whyChoice("dot: inputPrecision", inputPrecision?.literal, ["tf32", "tf32x3", "ieee", "bf16x3", "bf16x6"]) ||
-    whyImprecise(a.type, maxNumImpreciseAcc?.literal) ||
-    (outDtype && !outDtype.dtype
-      ? "dot: outDtype is a dtype, such as tl.float16"
-      : inferDot(a.type, b.type, acc?.type, outDtype?.dtype)),
+  infer: ({ a, b, acc, inputPrecision, maxNumImpreciseAcc, outDtype }) => {
+    const why =
+      whyChoice("dot: inputPrecision", inputPrecision?.literal, ["tf32", "tf32x3", "ieee", "bf16x3", "bf16x6"]) ||
+      whyImprecise(a.type, maxNumImpreciseAcc?.literal);
+    if (why) return why;
+    const inferred = inferDot(a.type, b.type, acc?.type, outDtype?.dtype);
+    const isNoDType = outDtype !== undefined && !outDtype.dtype;
+    return isNoDType && typeof inferred === "object" ? "dot: outDtype is a dtype, such as tl.float16" : inferred;
+  },
   evaluate: ({ a, b, acc, inputPrecision }, { result }) =>
     dotArrays(a, b, acc, {
       accDType: result.dtype as AccumulatorDType,

@@ -173,7 +173,9 @@ export type TripleOut<X, Y, Z> = [X] extends [TileLike]
       ? PairOf<Z, X>
       : Scalar<LoneTriple<X, Y, Z>>;
 export function inferTriple(op: string, x: Type, y: Type, z: Type): Type | string {
-  const strange = [x, y].find((type) => type.kind !== "tile" && !isNumber(type));
+  // What stands beside a tile is asked with it.
+  const alone = x.kind === "tile" ? [] : [x, y];
+  const strange = alone.find((type) => type.kind !== "tile" && !isNumber(type));
   if (strange) return notATile(op, strange);
   const all = [x, y, z];
   if (all.every(isNumber)) return inferNumbers(op, all);
@@ -194,10 +196,12 @@ function inferNumbers(op: string, numbers: readonly ConstexprType[]): Type | str
 }
 
 export function inferClamp(x: Type, min: Type, max: Type): Type | string {
+  const isDouble = (type: Type | string | undefined): boolean =>
+    typeof type === "object" && type.kind === "tile" && members(type.dtype).includes("float64");
+  const why = "clamp: float64 does not compile; write tl.minimum(tl.maximum(x, min), max)";
+  if (isDouble([x, min, max].find((type) => type.kind === "tile"))) return why;
   const triple = inferTriple("clamp", x, min, max);
-  return typeof triple === "object" && triple.kind === "tile" && members(triple.dtype).includes("float64")
-    ? "clamp: float64 does not compile; write tl.minimum(tl.maximum(x, min), max)"
-    : triple;
+  return isDouble(triple) ? why : triple;
 }
 export function inferFma(x: Type, y: Type, z: Type): Type | string {
   const first = [x, y, z].find((type) => type.kind === "tile");

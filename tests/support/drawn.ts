@@ -68,10 +68,13 @@ export function drawn<T>(what: string, all: readonly T[], options: Options<T>): 
   return tested;
 }
 
-/** How many of `count` like trials this run makes, such as the runs of a property. */
+/**
+ * How many of `count` like trials this run makes, such as the runs of a property: a full run makes half of them. Their
+ * seeds follow from that of the run, so each day makes others.
+ */
 export function drawnCount(what: string, count: number, least = 1): number {
-  if (isFullRun()) return count;
-  const tested = Math.min(count, Math.max(least, Math.ceil(count / PART)));
+  const part = isFullRun() ? Number(process.env["TILESCRIPT_DAYS"] ?? 2) : PART;
+  const tested = Math.min(count, Math.max(least, Math.ceil(count / part)));
   leaveOut(what, tested, count);
   return tested;
 }

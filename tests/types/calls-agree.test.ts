@@ -1,7 +1,7 @@
 /**
  * The editor and the build say the same of every call: its result type, exactly, or the sentence that refuses it. Calls
  * are drawn for every op of the table, others by each seed, and each sample is also asked as a method.
- * `TILESCRIPT_CALL_SEEDS=30` draws by the seed of the run and the 29 after it. `TILESCRIPT_CALL_SEEDS=all` asks about
+ * `TILESCRIPT_CALL_SEEDS=30` draws by 30 seeds that follow from that of the run. `TILESCRIPT_CALL_SEEDS=all` asks about
  * every call that a seed may draw, which takes about ten minutes: run it after a change to a sample, a rule or what is
  * drawn, so that no later seed finds what it would find.
  */
@@ -17,8 +17,8 @@ import { drawnCount, seedOfRun } from "../support/drawn.js";
 
 const asked = process.env["TILESCRIPT_CALL_SEEDS"];
 const seeds = Array.from(
-  { length: asked === undefined ? drawnCount("seeds of typed calls", 2) : Number(asked) || 0 },
-  (_, i) => seedOfRun() + i,
+  { length: asked === undefined ? drawnCount("seeds of typed calls", 4) : Number(asked) || 0 },
+  (_, i) => 10 * seedOfRun() + i,
 );
 /** Calls that one seed draws from a sample. libdevice's functions share one rule. */
 const drawnOf = (sample: string) => (sample.startsWith("libdevice") ? 1 : 4);

@@ -130,4 +130,18 @@ export const fixedCalls: readonly string[] = [
   "tl.fdiv(float32_M_N, float32_M_N, { ieeeRounding: undefined })",
   'float32_M.to(tl.int32, { fpDowncastRounding: "rtne" })',
   "tl.mapElementwise(() => 1, float32_M_N)",
+  // Of two mistakes, the first one.
+  "tl.fma(float32_M_N, FLAG, 1)",
+  "tl.fma(float32_M_N, 1, FLAG)",
+  "tl.fma(FLAG, float32_M_N, 1)",
+  "tl.fma(1, FLAG, float32_M_N)",
+  "tl.fma(1, 1, FLAG)",
+  "tl.clamp(float32_M_N, FLAG, 1)",
+  "tl.clamp(float32_M_N, 0, FLAG)",
+  "tl.clamp(0, FLAG, float32_M_N)",
+  "tl.clamp(0, float64_M, float32_M_N)",
+  "tl.clamp(0, 1, float64_M)",
+  "tl.clamp(float64_M, FLAG, 1)",
+  "tl.dot(float16_M_K, float16_K_N, float16_M_N, { outDtype: 1 })",
+  "tl.dot(float16_M_K, float16_M_K, float32_M_N, { outDtype: 1 })",
 ];

@@ -30,7 +30,6 @@ const holds = (file: string, pattern: (python: string) => string): Place["has"] 
   const text = read(file);
   return (_, python) => text.includes(pattern(python));
 };
-const called = (python: string): string => `examples.${python}(`;
 const galleries = ["cases", "models", "products"].map((name) => `bench/gallery_${name}.py`);
 const timed = galleries.map((file) => holds(file, (python) => `module(folder, "${python}")`));
 const isTimed: Place["has"] = (name, python) => timed.some((has) => has(name, python));
@@ -40,16 +39,6 @@ const places: readonly Place[] = [
     file: "tests/kernels/mutants/faults.ts, or NO_FAULTS of tests/unit/example-lists.test.ts",
     what: "its mistakes, or why there are none",
     has: (name) => name in NO_FAULTS || faulty.some(({ example }) => example === name),
-  },
-  {
-    file: "tests/cli/package/consumer.py",
-    what: "a call that its stub accepts",
-    has: holds("tests/cli/package/consumer.py", called),
-  },
-  {
-    file: "tests/cli/package/consumer_wrong.py",
-    what: "a call that its stub refuses",
-    has: holds("tests/cli/package/consumer_wrong.py", called),
   },
   {
     file: `${galleries.join(" or ")}, or NOT_TIMED of tests/unit/example-lists.test.ts`,

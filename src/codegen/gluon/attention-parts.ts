@@ -29,7 +29,7 @@ export function attentionConsumer(specialised: SpecialisedAttention, names: Atte
 }
 
 /** The tile of a slot's block, as a product takes it: `k_blocks.index(slot).reshape([BLOCK_N, HEAD_DIM]).permute((1, 0))`. */
-export function tileIn(staged: Staged, isSwapped: boolean, sizes: readonly Expression[], slot: Expression): Expression {
+function tileIn(staged: Staged, isSwapped: boolean, sizes: readonly Expression[], slot: Expression): Expression {
   const block = py.call(py.attribute(staged.blocks, "index"), slot);
   const shape = isSwapped ? sizes.toReversed() : sizes;
   const isMatrix = staged.tensor.dims.length === 2;

@@ -11,7 +11,7 @@ import { conditionsOf, linear, type Linear, sizeOf } from "./linear-address.js";
 import { movedBy, type Step } from "./moved-names.js";
 import { widthsOf } from "./widths.js";
 
-export const ACCESSES: Readonly<Record<string, { readonly isStore: boolean }>> = {
+const ACCESSES: Readonly<Record<string, { readonly isStore: boolean }>> = {
   "tl.load": { isStore: false },
   "tl.store": { isStore: true },
 };

@@ -133,7 +133,7 @@ const baseOf = (kernel: CompiledKernel, config: number, sizes: CaseOptions["size
   acceptedCase(kernel, config, { seed: 0, ...(sizes && { sizes }) });
 
 /** Why the kernel accepts no size, in a sentence with the remedy. */
-export function noSizes({ signature }: CompiledKernel, why: string): string {
+function noSizes({ signature }: CompiledKernel, why: string): string {
   return `${signature.name}: no sizes were found that the kernel accepts (${why}); list some of them as shapes in its spec`;
 }
 

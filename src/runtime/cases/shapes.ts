@@ -109,7 +109,7 @@ export function constexprDims({ signature }: CompiledKernel): readonly string[] 
 }
 
 /** Dims that are constexprs keep the author's value, because few values compile. */
-export function fixedSizes(kernel: CompiledKernel): Record<string, number> {
+function fixedSizes(kernel: CompiledKernel): Record<string, number> {
   const [shape = {}] = kernel.shapes;
   return Object.fromEntries(constexprDims(kernel).map((name) => [name, shape[name] ?? 64]));
 }

@@ -9,7 +9,7 @@ import { COMPILE_DEADLINE_MS } from "../compile/ahead.js";
 import { occupancyOf, targets } from "../system/gpu-targets.js";
 
 /** Bytes of registers that a thread may keep in memory: more of them cost more than a larger tile gains. */
-export const MOST_SPILLED = 128;
+const MOST_SPILLED = 128;
 
 /** Why the cases' configs cannot run, or would spill much, by the config. What is compiled stays in Triton's cache. */
 export async function misfits(

@@ -32,6 +32,22 @@ async function mypy(folder: string, modules: readonly string[]): Promise<readonl
   );
 }
 
+const stubOf = (root: string, name: string): string => join(root, "examples", "kernels", `${name}.pyi`);
+
+/** `torch.Tensor | None = None`, `* int`, `-> torch.Tensor`: how a stub declares a function's parameters and its result. */
+function formsOf(name: string, stub: string): ReadonlySet<string> {
+  const [, params, result] = new RegExp(`^def ${name}\\(([^]*?)\\) -> (.*): \\.\\.\\.$`, "m").exec(stub)!;
+  const items = params!.split(/,\s+(?=\*|\w+:)|,?\n */).filter((item) => item !== "");
+  const star = items.indexOf("*");
+  const forms = items.flatMap((item, i) => {
+    const [, type, value] = /^\w+: (.*?)( = .*)?$/.exec(item) ?? [];
+    if (type === undefined) return [];
+    // Which number or text stands for one that is left out makes no other form.
+    return [`${star >= 0 && i > star ? "* " : ""}${type}${value ? " = …" : ""}`];
+  });
+  return new Set([...forms, `-> ${result}`]);
+}
+
 test(
   "mypy in strict mode accepts the package and right calls, and refuses each wrong one",
   { timeout: 300_000 },
@@ -49,10 +65,16 @@ test(
         return mark === undefined ? [] : [`consumer_wrong.py:${i + 1}: ${mark}`];
       });
       expect(await mypy(root, ["consumer", "consumer_wrong"])).toEqual(expected);
-      // Every example is used, both ways.
+      // Each form of parameters and results that a stub has is used, both ways.
       const right = await readFile(join(here, "consumer.py"), "utf8");
+      const forms = new Map<string, ReadonlySet<string>>();
       for (const { signature } of kernels)
-        for (const text of [right, wrong.join("\n")]) expect(text).toContain(`examples.${signature.name}(`);
+        forms.set(signature.name, formsOf(signature.name, await readFile(stubOf(root, signature.name), "utf8")));
+      const all = new Set([...forms.values()].flatMap((each) => [...each]));
+      for (const text of [right, wrong.join("\n")]) {
+        const called = [...forms].flatMap(([name, each]) => (text.includes(`examples.${name}(`) ? [...each] : []));
+        expect(new Set(called)).toEqual(all);
+      }
     } finally {
       await rm(folder, { recursive: true, force: true });
     }

@@ -52,7 +52,7 @@ export function drawn<T>(what: string, all: readonly T[], options: Options<T>): 
   } = options;
   const isChanged = (each: T): boolean => sources(each).some((file) => changedFiles().has(file));
   if (isFullRun()) {
-    const days = Math.ceil(all.length / aDay);
+    const days = daysFor(all.length, aDay);
     const today = all.filter(
       (each, i) => isToday(i, days, turnOfFile()) || always.includes(key(each)) || isChanged(each),
     );
@@ -67,6 +67,9 @@ export function drawn<T>(what: string, all: readonly T[], options: Options<T>): 
   leaveOut(what, tested.length, all.length, isOfTests);
   return tested;
 }
+
+/** In how many days a list is tested whole: a list that is not costly on each. */
+export const daysFor = (count: number, aDay: number): number => Math.max(1, Math.ceil(count / aDay));
 
 /**
  * How many of `count` like trials this run makes, such as the runs of a property: a full run makes half of them. Their
@@ -116,7 +119,7 @@ export const testsIn = (tasks: readonly RunnerTask[]): readonly RunnerTestCase[]
   tasks.flatMap((task) => (task.type === "suite" ? testsIn(task.tasks) : [task]));
 
 /** Whether the day's full run tests the case at place `i` of a list that it tests in so many days. */
-const isToday = (i: number, days: number, day: number): boolean =>
+export const isToday = (i: number, days: number, day: number): boolean =>
   (i + day) % Number(process.env["TILESCRIPT_DAYS"] ?? days) === 0;
 
 /** Days as a list of this file counts them: where its tests are made on some days only, each of those is the next. */

@@ -22,6 +22,7 @@ import {
   opResult,
   PLAIN,
   touches,
+  OPTIONAL,
   TRACED,
 } from "./known-values.js";
 
@@ -77,6 +78,8 @@ function callMember(walk: Walk, node: ts.CallExpression, callee: ts.PropertyAcce
       if (args[0] && isTraced(args[0])) walk.problem(hiddenCoercion.identity(name), callee.name);
       if (args[0]) walk.compared(args[0], callee.name, name);
       return callArray(walk, PLAIN, name, args, frame, node);
+    case "declared":
+      return name === "optional" ? { kind: "declared", optional: true } : receiver;
     case "variable":
       return name === "only" ? receiver : PLAIN;
     case "fact":
@@ -318,6 +321,16 @@ function callbacks(walk: Walk, args: readonly Abstract[], from: Region | undefin
 /** Every argument of a kernel's callbacks is traced. */
 const BAG = holder(new Map(), TRACED);
 
+/** The same of a body, which asks whether an optional param is there. */
+function bagOf(params: Abstract): Abstract {
+  if (params.kind !== "holder") return BAG;
+  const optional = [...params.fields].filter(([, param]) => param.kind === "declared" && param.optional);
+  return holder(new Map(optional.map(([name]) => [name, OPTIONAL])), TRACED);
+}
+
+/** What declares a param of a kernel. */
+const DECLARES = /^(?:tensor|descriptor|scalar)/;
+
 /** Callbacks of a kernel's options that are traced on the host; `reference` and the others run as plain JavaScript. */
 const TRACED_OPTIONS = ["grid", "requires", "dims"];
 
@@ -328,16 +341,16 @@ function callHost(walk: Walk, name: string, args: readonly Abstract[]): Abstract
   if (name !== "kernel") for (const each of args) if (each.kind === "holder") traced.push(member(each, "range"));
   if (name === "kernel") {
     const body = args.at(-1);
-    if (body) traced.push(body);
-    const options = args.find((each) => each.kind === "holder");
-    for (const option of options ? TRACED_OPTIONS : []) {
-      const value = member(options!, option);
+    const spec = args.find((each) => each.kind === "holder");
+    if (body?.kind === "function") walk.invoke(body, [spec ? bagOf(member(spec, "params")) : BAG], undefined);
+    for (const option of spec ? TRACED_OPTIONS : []) {
+      const value = member(spec!, option);
       traced.push(...(value.kind === "holder" ? value.fields.values() : [value]));
     }
   }
   // A new root: variables around the kernel are plain JavaScript and are assigned while tracing.
   for (const each of traced) if (each.kind === "function") walk.invoke(each, [BAG], undefined);
-  return PLAIN;
+  return DECLARES.test(name) ? { kind: "declared" } : PLAIN;
 }
 
 function evaluateArguments(walk: Walk, node: ts.CallExpression, frame: Frame): readonly Abstract[] {

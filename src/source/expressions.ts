@@ -30,6 +30,7 @@ import {
   PLAIN,
   REFUSED,
   touches,
+  OPTIONAL,
   TRACED,
   weaken,
 } from "./known-values.js";
@@ -68,7 +69,9 @@ export function evaluate(walk: Walk, node: ts.Expression, frame: Frame): Abstrac
 
 /** Evaluates a condition of JavaScript; in `a && b` both sides decide. */
 export function condition(walk: Walk, node: ts.Expression, said: Said, frame: Frame, mended?: Mended): void {
-  if (isTraced(walk.evaluate(node, frame))) return walk.problem(said, node, mended);
+  const value = walk.evaluate(node, frame);
+  if (value === OPTIONAL) return walk.problem(tracedCondition.optional(node.getText()), node);
+  if (isTraced(value)) return walk.problem(said, node, mended);
   const e = unwrap(node);
   if (!ts.isBinaryExpression(e) || !isLogical(e.operatorToken.kind)) return;
   if (isTraced(walk.evaluate(e.left, frame))) return;

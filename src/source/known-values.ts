@@ -10,7 +10,9 @@ export type Abstract =
   /** A number, string, option, or anything unknown. */
   | { readonly kind: "plain" }
   /** A handle of a traced program. `certain` is false for what may be undefined or a plain value as well. */
-  | { readonly kind: "traced"; readonly certain: boolean }
+  | { readonly kind: "traced"; readonly certain: boolean; readonly optional?: true }
+  /** What declares a param, which the caller may leave out if it is `optional`. */
+  | { readonly kind: "declared"; readonly optional?: true }
   /** A plain array or object that holds traced values. */
   | { readonly kind: "holder"; readonly fields: ReadonlyMap<string, Abstract>; readonly rest: Abstract }
   /** What a type says: the dtype of a tile, its shape or a dimension of it. It may be known only after the trace. */
@@ -57,6 +59,8 @@ export const PLAIN: Abstract = { kind: "plain" };
 export const REFUSED: Abstract = { kind: "plain" };
 export const TRACED: Abstract = { kind: "traced", certain: true };
 export const MAYBE: Abstract = { kind: "traced", certain: false };
+/** An optional tensor of a kernel, which is an object where it is absent, too. */
+export const OPTIONAL: Abstract = { kind: "traced", certain: true, optional: true };
 
 const native = (name: string): Abstract => ({ kind: "native", name });
 
@@ -107,6 +111,7 @@ export function touches(value: Abstract): boolean {
 /** The value of a variable that holds one of the two. */
 export function join(a: Abstract, b: Abstract): Abstract {
   if (a === b || same(a, b)) return a;
+  if (isTraced(a) && isTraced(b)) return TRACED;
   if (a.kind === "traced" || b.kind === "traced") return MAYBE;
   if (a.kind === "holder" && b.kind === "holder") {
     const keys = new Set([...a.fields.keys(), ...b.fields.keys()]);
@@ -135,9 +140,11 @@ function same(a: Abstract, b: Abstract): boolean {
 export function signature(value: Abstract): string {
   switch (value.kind) {
     case "traced":
-      return value.certain ? "t" : "m";
+      return value.optional ? "o" : value.certain ? "t" : "m";
     case "holder":
       return `{${[...value.fields].map(([key, field]) => `${key}:${signature(field)}`).join()}|${signature(value.rest)}}`;
+    case "declared":
+      return value.optional ? "declared optional" : "declared";
     case "op":
     case "host":
     case "native":

@@ -199,6 +199,9 @@ export const hiddenCoercion = defineCode("hidden-coercion", {
 
 export const tracedCondition = defineCode("traced-condition", {
   if: () => "`if` on a traced value is always taken; use tl.when(condition, () => …)",
+  /** An optional param. */
+  optional: (name: string) =>
+    `\`${plainText(name, "it")}\` is an object where the caller leaves it out, too; ask tl.when(${plainText(name, "x")}.given, () => …)`,
   conditional: () =>
     "`?:` on a traced value always takes its first arm; use tl.where(condition, a, b), or tl.when(condition, () => a).otherwise(() => b)",
   while: () => "`while` on a traced value never ends; use tl.whileLoop(() => condition, () => …)",

@@ -103,6 +103,21 @@ describe("values through arrays and JavaScript's own functions", () => {
 });
 
 describe("traced-condition", () => {
+  test("of an optional param asks whether it is given, also in a helper", () => {
+    const found = lint(`${HEAD}
+const plus = (x, more) => (more ? x.add(more) : x);
+kernel(
+  "k",
+  { params: { a: tensor(tl.float32, ["N"]), bias: tensor(tl.float32, ["N"]).optional() }, grid: () => [1] },
+  ({ a, bias }) => { if (bias) {} if (a) {} plus(a, bias); },
+);`);
+    expect(found).toEqual([
+      "2:28 error traced-condition: `more` is an object where the caller leaves it out, too; ask tl.when(more.given, () => …)",
+      "6:26 error traced-condition: `bias` is an object where the caller leaves it out, too; ask tl.when(bias.given, () => …)",
+      "6:39 error traced-condition: `if` on a traced value is always taken; use tl.when(condition, () => …)",
+    ]);
+  });
+
   test.each([
     [
       "const m = a ? 1 : 2;",

@@ -9,7 +9,7 @@ import { createHash } from "node:crypto";
 import { beforeEach, expect, TestRunner, type RunnerTask, type RunnerTestCase } from "vitest";
 import { root, writeLeftOut } from "./records.js";
 
-/** One case of a list in so many is drawn. */
+/** One case of a list in so many is drawn, by the lowest ranks. */
 const PART = 8;
 
 /** Read when it is asked for: `global-setup.ts` decides the seed of a run before any test file is loaded. */
@@ -60,9 +60,10 @@ export function drawn<T>(what: string, all: readonly T[], options: Options<T>): 
     return today;
   }
   const ranks = all.map((each) => rankOf(key(each)));
-  const sorted = ranks.toSorted((a, b) => a - b);
-  const rankAt = (count: number, otherwise: number) => sorted[Math.min(count, all.length) - 1] ?? otherwise;
-  const bound = Math.min(Math.max(1 / PART, rankAt(least, 0)), rankAt(most, 1));
+  // As many on each day, so that none takes much longer; of a list of one case, one in so many days.
+  const part = Math.floor(all.length / PART + rankOf(what));
+  const count = Math.min(Math.max(part, least), most, all.length);
+  const bound = ranks.toSorted((a, b) => a - b)[count - 1] ?? -1;
   const tested = all.filter((each, i) => ranks[i]! <= bound || always.includes(key(each)) || isChanged(each));
   leaveOut(what, tested.length, all.length, isOfTests);
   return tested;
@@ -107,9 +108,9 @@ function drawOneIn(part: number, days: number, what: string, folders: readonly s
   const all = [...changedFiles()].some(isConcerned);
   beforeEach(({ task, skip }) => {
     // Neighbours take turns, so that no day has much more to do than another.
-    const place = digestOf(file) + testsIn(task.file.tasks).indexOf(task);
-    const isDrawn = rankOf(`${task.suite?.name} ${task.name}`) <= 1 / part;
-    const isTested = all || (isFullRun() ? isToday(place, days, seedOfRun()) : isDrawn);
+    const place = testsIn(task.file.tasks).indexOf(task);
+    const isDrawn = (place + digestOf(`${seedOfRun()} ${file}`)) % part === 0;
+    const isTested = all || (isFullRun() ? isToday(digestOf(file) + place, days, seedOfRun()) : isDrawn);
     leaveOut(what, isTested ? 1 : 0, 1);
     skip(!isTested, isFullRun() ? "the full run of another day tests it" : "the seed did not draw it");
   });

@@ -134,7 +134,7 @@ const kernels = drawn("warp-specialised kernels", all, {
       : ["src/codegen/gluon/parts.ts", "src/codegen/gluon/attention-parts.ts", "src/codegen/gluon/gluon-emitter.ts"],
   least: 2,
   most: 3,
-  aDay: 12,
+  aDay: 10,
 });
 
 const places = kernels.map((_, i) => i).filter((i) => i % TOGETHER === 0);

@@ -15,7 +15,7 @@ const tested = drawn("pairs of emitted and hand-written kernels", pairs, {
     `tests/triton/twins/${twin}.py`,
   ],
   most: 1,
-  aDay: 7,
+  aDay: 6,
   isOfTests: true,
 });
 

@@ -124,7 +124,8 @@ export const isToday = (i: number, days: number, day: number): boolean =>
   (i + day) % Number(process.env["TILESCRIPT_DAYS"] ?? days) === 0;
 
 /** Days as a list of this file counts them: where its tests are made on some days only, each of those is the next. */
-const turnOfFile = (): number => Math.floor(seedOfRun() / (daysOfFiles.get(testFile()) ?? 1));
+const turnOfFile = (): number => turnOf(seedOfRun(), daysOfFiles.get(testFile()) ?? 1);
+export const turnOf = (day: number, days: number): number => Math.floor(day / days);
 
 /** From 0 to 1, the same for one seed and one key. */
 function rankOf(key: string): number {

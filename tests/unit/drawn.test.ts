@@ -1,6 +1,6 @@
 /** Of what a full run draws, all is tested: at once, or a part a day. */
 import { afterEach, expect, test, vi } from "vitest";
-import { daysFor, isToday } from "../support/drawn.js";
+import { daysFor, isToday, turnOf } from "../support/drawn.js";
 
 afterEach(() => void vi.unstubAllEnvs());
 
@@ -19,4 +19,21 @@ test("a costly list is tested whole in as many days as it takes", () => {
   expect(Math.max(...parts.map(({ length }) => length))).toBeLessThanOrEqual(3);
   expect(parts.flat().toSorted((a, b) => a - b)).toEqual(cases(10));
   expect(today(2, 3, 20261127)).toEqual(cases(2));
+});
+
+test.each([
+  [2, 4, 1],
+  [3, 9, 3],
+  [3, 10, 2],
+])("so is one within a test that is made each %i days: %i cases, %i a day", (days, count, aDay) => {
+  vi.stubEnv("TILESCRIPT_DAYS", undefined);
+  for (const place of cases(days)) {
+    const ofTest = cases(days * daysFor(count, aDay)).filter((day) => isToday(place, days, 20261101 + day));
+    const parts = ofTest.map((day) => today(count, aDay, turnOf(20261101 + day, days)));
+    expect(parts.flat().toSorted((a, b) => a - b)).toEqual(cases(count));
+  }
+});
+
+test("a list of one case takes the days that it is given", () => {
+  expect(daysFor(1, 1 / 3)).toBe(3);
 });

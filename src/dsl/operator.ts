@@ -9,13 +9,13 @@ import {
   operatorResult,
 } from "../diagnostics/catalogue/operator-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
-import { isInt, members } from "../types/dtype.js";
+import { isFloatElem, isInt, members } from "../types/dtype.js";
 import { type KernelIR, type Param, type TensorParam, tensorsOf } from "../ir/nodes.js";
 import { type Composition, gradientOf, type OperatorIR } from "../ir/operator-ir.js";
 import { type OperatorFunction, whyNoInput, whyNoResult, whyResult } from "../params/operator-types.js";
 import { owners } from "../torch/torch-facts.js";
 import { recordOf } from "../torch/torch-functions.js";
-import type { TorchNode } from "../torch/torch-node.js";
+import { isTorchNode, partsOf, type TorchArgument, type TorchNode } from "../torch/torch-node.js";
 import type { SourceIndex } from "../ir/source.js";
 import { checkTolerance } from "../contract/given-tolerance.js";
 import { checkDescriptions, checkParts, KernelDefinition, type RawSpec, wordOf } from "./definition.js";
@@ -186,7 +186,7 @@ class Recording {
     // PyTorch has the gradients of outputs in any case; an input would be kept for its dtype alone.
     const variables = variablesOf(this.face.params, dtypesOfGradients(outputs));
     const differentiable = inputs.filter(({ dtype }) => !members(dtype).some(isInt));
-    return this.#record(
+    const composition = this.#record(
       { what: "the gradient", tensors: given, variables },
       (known, torch) => backward(known, gradients, torch),
       (returned) => {
@@ -204,6 +204,11 @@ class Recording {
         return Object.fromEntries(inOrder.map((param) => [param.name, results[param.name]!]));
       },
     );
+    const used = valuesIn(composition);
+    for (const output of outputs)
+      if (isFloatElem(output.dtype) && !used.has(gradientOf(output.name)))
+        fail(operatorGradient.unused(name, output.name), at);
+    return composition;
   }
 
   #record(
@@ -288,6 +293,23 @@ function dtypesOfGradients(outputs: readonly TensorParam[]): Readonly<Record<str
       return typeof dtype === "string" || optional ? [] : [[dtype.name, { kind: "attribute", of, name: "dtype" }]];
     }),
   );
+}
+
+/** The inputs of a composition whose elements some step takes, not their dtype or device alone. */
+function valuesIn({ steps, results }: Composition): ReadonlySet<string> {
+  const found = new Set<string>();
+  const seen = new Set<TorchNode>();
+  const visit = (argument: TorchArgument): void => {
+    if (Array.isArray(argument)) argument.forEach(visit);
+    if (!isTorchNode(argument) || seen.has(argument)) return;
+    seen.add(argument);
+    if (argument.kind === "input") found.add(argument.name);
+    const isAbout = argument.kind === "attribute" && owners(argument, () => undefined)[0] === argument;
+    if (!isAbout) partsOf(argument).forEach(visit);
+  };
+  Object.values(results).forEach(visit);
+  for (const step of steps) if (step.kind === "launch") Object.values(step.args).forEach(visit);
+  return found;
 }
 
 /** Where the author made the node. */

@@ -38,6 +38,8 @@ export const operatorGradient = defineCode("operator-gradient", {
   rule: (sentence: string) => sentence,
   integers: (operator: string, input: string) =>
     `${operator}: ${input} holds integers, which have no gradient; leave it out`,
+  unused: (operator: string, output: string) =>
+    `${operator}: backward does not use the gradient of ${output}, so what depends on ${output} alone would get none; add its part, or do not declare ${output} as an output`,
   noTensor: (operator: string) => `${operator}: backward uses no tensor; use the gradient of an output`,
   size: (operator: string, size: string) =>
     `${operator}: no tensor that backward uses has the size ${size}; use one that has`,

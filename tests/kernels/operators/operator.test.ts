@@ -182,7 +182,13 @@ describe("what is refused", () => {
       title: "a gradient of another shape",
       wrong: ({ x, weight }) => ({ weight: scaled.call({ x, weight }).y }),
       says: "wrong: the gradient of weight is, as weight is, [N], and has shape [M, N]; return one of shape [N]",
-      right: ({ x, weight }) => ({ weight: scaled.call({ x, weight }).y.sum(0) }),
+      right: ({ weight }, { y }) => ({ weight: scaled.call({ x: y, weight }).y.sum(0) }),
+    },
+    {
+      title: "a gradient of an output that nothing uses but its dtype",
+      wrong: ({ x, weight, wide }, { y }) => ({ x: scaled.call({ x, weight }).y, wide: wide.to(y.dtype).float() }),
+      says: "wrong: backward does not use the gradient of y, so what depends on y alone would get none; add its part, or do not declare y as an output",
+      right: ({ weight }, { y }) => ({ x: scaled.call({ x: y, weight }).y }),
     },
     {
       title: "a gradient that is the output's own",
@@ -209,8 +215,8 @@ describe("what is refused", () => {
         return { weight: sums, wide: sums.view(-1) };
       },
       says: "wrong: wide shares memory with weight; return a copy, .clone()",
-      right: ({ x, weight }) => {
-        const sums = scaled.call({ x, weight }).y.sum(0);
+      right: ({ weight }, { y }) => {
+        const sums = scaled.call({ x: y, weight }).y.sum(0);
         return { weight: sums, wide: sums };
       },
     },
@@ -218,7 +224,7 @@ describe("what is refused", () => {
       title: "a gradient of integers",
       wrong: ({ index }) => ({ index: index.clone() }),
       says: "wrong: index holds integers, which have no gradient; leave it out",
-      right: ({ weight }) => ({ weight: weight.clone() }),
+      right: ({ weight }, { y }) => ({ weight: weight.mul(y.sum(0)) }),
     },
   ];
 
@@ -232,7 +238,11 @@ describe("what is refused", () => {
     const both: Mistake["right"] = ({ x, weight }) => ({ ...scaled.call({ x, weight }), kept: weight.float() });
     const alone = await build(op("alone", { params: more }, both));
     expect(alone.python).toContain('-> torch.Tensor:\n    """torch.ops.tilescript.alone.');
-    const kept = await build(op("kept", { params: more }, both, (({ kept }: any) => ({ weight: kept.half() })) as any));
+    const kept = await build(
+      op("kept", { params: more }, both, (({ kept }: any, { y }: any) => ({
+        weight: kept.mul(y.sum(0)).half(),
+      })) as any),
+    );
     expect(kept.python).toContain('-> tuple[torch.Tensor, torch.Tensor]:\n    """torch.ops.tilescript.kept.');
   });
 

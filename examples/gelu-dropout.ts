@@ -26,14 +26,14 @@ const configs = [
 const ROUNDS = 10;
 
 /** The least random bits of an element that stays, and what it is multiplied by. */
-const kept = (p: Scalar<"float32">) =>
-  [
-    tl
-      .full([], 2 ** 32, tl.float32)
-      .mul(p)
-      .to(tl.uint32),
-    tl.div(1, tl.sub(1, p)),
-  ] as const;
+function kept(p: Scalar<"float32">) {
+  const least = tl
+    .full([], 2 ** 32, tl.float32)
+    .mul(p)
+    .to(tl.uint32);
+  const scale = tl.div(1, tl.sub(1, p));
+  return [least, scale] as const;
+}
 
 /**
  * Φ, the integral of the normal distribution, off by less than 5e-7 of itself, also where it is small: GELU is s · Φ(s),
@@ -69,7 +69,8 @@ const geluDropoutForward = kernel(
     const quarter = tl.cdiv(N, 4);
     const lanes = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
     const [least, scale] = kept(p);
-    tl.randint4x(seed, lanes, ROUNDS).forEach((bits, i) => {
+    const random = tl.randint4x(seed, lanes, ROUNDS);
+    random.forEach((bits, i) => {
       const places = lanes.add(quarter.mul(i));
       const mask = lanes.lt(quarter);
       const v = tl.load(x.at(places), { mask }).to(tl.float32);
@@ -94,7 +95,8 @@ const geluDropoutGradient = kernel(
     const quarter = tl.cdiv(N, 4);
     const lanes = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
     const [least, scale] = kept(p);
-    tl.randint4x(seed, lanes, ROUNDS).forEach((bits, i) => {
+    const random = tl.randint4x(seed, lanes, ROUNDS);
+    random.forEach((bits, i) => {
       const places = lanes.add(quarter.mul(i));
       const mask = lanes.lt(quarter);
       const v = tl.load(x.at(places), { mask }).to(tl.float32);

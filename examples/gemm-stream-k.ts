@@ -109,7 +109,7 @@ const sumOfPieces = kernel(
     const first = tile.mul(steps).floorDiv(share);
     const last = tile.add(1).mul(steps).sub(1).floorDiv(share);
     tl.when(first.lt(last), () => {
-      const rows = tl.programId(1).mul(ROWS).add(tl.arange(0, ROWS));
+      const rows = tl.inBounds(tl.programId(1).mul(ROWS).add(tl.arange(0, ROWS)));
       const cols = tl.arange(0, BLOCK_N);
       const total = tl.mut(tl.zeros([ROWS, BLOCK_N], tl.float32));
       for (const p of tl.range(first, last.add(1))) {

@@ -68,7 +68,8 @@ export const groupedGemm = kernel(
           acc.value = tl.dot(x, y, acc.value);
         }
         // A block may reach into the rows of the next group, which are not its own.
-        tl.store(c.at(start.value.add(rm), rn), acc.value.to(T), { mask: rm.lt(rows).col });
+        const mask = rm.lt(rows).col.and(rn.lt(N).row);
+        tl.store(c.at(tl.inBounds(start.value.add(rm)), tl.inBounds(rn)), acc.value.to(T), { mask });
       }
       const visited = tl.cdiv(tl.maximum(tiles.sub(next.value), 0), PROGRAMS);
       next.value = next.value.add(visited.mul(PROGRAMS)).sub(tiles);

@@ -87,9 +87,13 @@ export class CarriedPointers {
     const loop = this.#loops.at(-1);
     // Outside the loop an optional tensor may be absent.
     if (!loop || !this.carries || view.tensor.given) return undefined;
-    const parts = view.indices.map((index) =>
-      loop.multiplies ? this.#part(index, loop) : movingScalar(index, loop.statement, this.definitions),
-    );
+    const parts = view.indices.map((index, axis) => {
+      if (loop.multiplies) return this.#part(index, loop);
+      // Of elements side by side, the loop's index is the offset: `x_ptr + i`.
+      const stride = view.tensor.strides[axis]!;
+      const isNext = isLiteral(stride) && stride.value === 1;
+      return isNext ? undefined : movingScalar(index, loop.statement, this.definitions);
+    });
     const stays = view.indices.every((index, axis) => parts[axis] !== undefined || !isInside(index, loop.statement));
     if (!stays || parts.every((part) => part === undefined)) return undefined;
     // A permuted tensor has the same name and other strides.

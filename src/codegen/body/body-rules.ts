@@ -1,7 +1,16 @@
 /** Rules for a body's Python that do not depend on its state. */
 import type { Location } from "../../diagnostics/diagnostic.js";
-import { type Argument, type ForStatement, isLiteral, isValue, type OpStatement, type Value } from "../../ir/nodes.js";
+import {
+  type Argument,
+  type Block,
+  type ForStatement,
+  isLiteral,
+  isValue,
+  type OpStatement,
+  type Value,
+} from "../../ir/nodes.js";
 import type { SourceIndex } from "../../ir/source.js";
+import { walk } from "../../ir/walk.js";
 import * as py from "../python/py-build.js";
 import type { BinaryOperator, Expression, Keyword, Statement as PyStatement } from "../python/py.js";
 
@@ -50,8 +59,22 @@ export class PointedInto {
   }
 }
 
-/** A name for a value that the author left unnamed; `tensor` is the tensor that a pointer points into. */
-export function hintOf(statement: OpStatement, tensor?: string): string {
+/** What each loop begins with and advances by, with a name for it. */
+export function boundsOfLoops(block: Block): ReadonlyMap<Value, string> {
+  const bounds = new Map<Value, string>();
+  walk(block, (statement) => {
+    if (statement.kind !== "for") return;
+    if (isValue(statement.step)) bounds.set(statement.step, "step");
+    if (isValue(statement.start)) bounds.set(statement.start, "start");
+  });
+  return bounds;
+}
+
+/**
+ * A name for a value that the author left unnamed; `tensor` is the tensor that a pointer points into, and `bound` what a
+ * loop calls it.
+ */
+export function hintOf(statement: OpStatement, tensor?: string, bound = "index"): string {
   const type = statement.results[0]?.type;
   const { spelling, effect, name } = statement.op;
   if (spelling.form === "lowered") return name;
@@ -69,7 +92,7 @@ export function hintOf(statement: OpStatement, tensor?: string): string {
   }
   // What memory gives is no offset yet.
   if (effect !== "pure") return "value";
-  if (type.dtype === "int32" || type.dtype === "int64") return type.shape.length > 0 ? "offsets" : "index";
+  if (type.dtype === "int32" || type.dtype === "int64") return type.shape.length > 0 ? "offsets" : bound;
   return spelling.form === "call" ? name : "value";
 }
 

@@ -23,6 +23,7 @@ import type { SourceIndex } from "../../ir/source.js";
 import { showType } from "../../types/types.js";
 import {
   augmentedOperator,
+  boundsOfLoops,
   Comments,
   hintOf,
   isFree,
@@ -94,6 +95,8 @@ class BodyEmitter {
   /** Indices of loops, and what is computed of them and constants alone. */
   readonly #counted = new Set<Value>();
   readonly #assigned = new Assigned();
+  /** What loops begin with and advance by, for a name where the author gave none. */
+  readonly #bounds: ReadonlyMap<Value, string>;
   readonly #pointedInto = new PointedInto();
   readonly #strength: Strength;
   readonly #speaker: Speaker;
@@ -106,6 +109,7 @@ class BodyEmitter {
     this.#source = options.source;
     this.#comments = new Comments(options.source);
     this.#weak = new Set(options.sizes);
+    this.#bounds = boundsOfLoops(block);
     this.#strength = {
       isWeak: (value) => this.#weak.has(value),
       isCounted: (value) => this.#counted.has(value),
@@ -153,7 +157,10 @@ class BodyEmitter {
         const type = this.#usage.outliving.has(variable) ? undefined : showType(variable.type);
         const target = py.name(this.#names.take(variable.hint ?? this.#nameAt(statement.at) ?? "state", type));
         this.#variables.set(variable, target);
-        return this.#push(py.assign(target, value), statement.at);
+        const sites = this.#waiting.takeSites(statement.at);
+        // Pointers that a loop carries stand before it, and its comment is about the loop.
+        const own = variable.hint === undefined ? sites : sites.filter((site) => site !== statement.at);
+        return this.#pushWithComments(py.assign(target, value), statement.at, own);
       }
       case "write":
         return this.#write(statement);
@@ -192,7 +199,7 @@ class BodyEmitter {
       expression,
       reads,
       statement.at,
-      hintOf(statement, this.#pointedInto.nameOf(statement)),
+      hintOf(statement, this.#pointedInto.nameOf(statement), this.#bounds.get(result)),
       (effect === "atomic" || effect === "write") && statement !== this.#inline,
     );
   }
@@ -200,12 +207,10 @@ class BodyEmitter {
   #unpack(statement: OpStatement, expression: Expression): void {
     const { name, names = [] } = (statement.at && this.#source?.site(statement.at)) ?? {};
     const isUsed = (value: Value) => this.#usage.uses.has(value);
-    // `const odd = tl.split(x)[1]`
-    const only = statement.results.filter(isUsed).length === 1 ? name : undefined;
     // An op that emission made has the names of all its results.
     const own = this.#options.built?.has(statement.op) ? statement.op.name.split(", ") : [];
     const targets = statement.results.map((value, i) => {
-      const wanted = isUsed(value) ? (names[i] ?? only ?? own[i] ?? statement.op.name) : "_";
+      const wanted = isUsed(value) ? (names[i] ?? own[i] ?? name ?? statement.op.name) : "_";
       const target = py.name(this.#names.take(wanted, showType(value.type)));
       this.#written.set(value, target);
       return target;
@@ -297,6 +302,8 @@ class BodyEmitter {
     this.#settle(statement.body);
     const callee = statement.unrolled ? "tl.static_range" : options.length > 0 ? "tl.range" : "range";
     const sites = this.#waiting.takeSites(statement.at);
+    // The body has statements that come from the loop's own, such as those that advance pointers.
+    const own = this.#comments.of(statement.at ? [statement.at] : []);
     const wanted = this.#usage.uses.has(statement.index) ? (this.#nameAt(statement.at) ?? "i") : "_";
     const type = showType(statement.index.type);
     const index = this.#names.block(statement.unrolled || this.#unrolled > 0, () => {
@@ -310,6 +317,7 @@ class BodyEmitter {
         { kind: "for", target: index, iterable: py.call(callee, ...bounds, ...options), body: orPass(body) },
         statement.at,
         sites,
+        own,
       );
       return index;
     });

@@ -173,10 +173,7 @@ class ModulePrinter {
   }
 
   private docstring(text: string, depth: number): void {
-    const lines = docstringLines(text).flatMap((line) =>
-      // The continuation lines of an argument's description are indented.
-      wrapText(line, LINE_LENGTH - depth * INDENT - 6, line.startsWith(" ") ? INDENT : 0),
-    );
+    const lines = wrapText(docstringLines(text).join("\n"), LINE_LENGTH - depth * INDENT - 6);
     const [first = "", ...rest] = lines;
     if (rest.length === 0) {
       this.put(`"""${first}"""`, depth);
@@ -248,19 +245,37 @@ function blanksAtStart(subject: Py.Statement | undefined, owner: Owner, docstrin
   return isDefinition(subject) && owner === "other" ? 1 : 0;
 }
 
-/** Greedy wrapping at spaces; a longer word stays whole. The author's own lines and their indentation are kept. */
-function wrapText(text: string, width: number, hanging = 0): readonly string[] {
-  return text.split(/\r\n|\r|\n/).flatMap((line) => {
-    const indentation = /^\s*/.exec(line)?.[0] ?? "";
-    const further = indentation + " ".repeat(hanging);
-    const rows: string[] = [];
-    let row = indentation;
-    for (const word of line.trim().split(/\s+/)) {
-      if (row.trim() && row.length + 1 + word.length > width) {
-        rows.push(row);
-        row = further + word;
-      } else row += row.trim() ? ` ${word}` : word;
-    }
-    return [...rows, row.trimEnd()];
-  });
+/** A line that begins something of its own: an item of a list, or what is indented. */
+const BEGINS = /^(?:\s|$|[-*•>#|]|\d+[.)] |```)/;
+
+/**
+ * Greedy wrapping at spaces; a longer word stays whole. The author's own lines and their indentation are kept, but the
+ * rest of a line that is too long goes on in the next one. The rest of an indented line, such as an argument's
+ * description, is indented further.
+ */
+function wrapText(text: string, width: number): readonly string[] {
+  const rows: string[] = [];
+  let rest: string | undefined;
+  for (const line of text.split(/\r\n|\r|\n/)) {
+    const goesOn = rest !== undefined && !BEGINS.test(line);
+    if (rest !== undefined && !goesOn) rows.push(rest);
+    const wrapped = wrapLine(goesOn ? `${rest} ${line}` : line, width);
+    rest = wrapped.length > 1 ? wrapped.at(-1) : undefined;
+    rows.push(...(rest === undefined ? wrapped : wrapped.slice(0, -1)));
+  }
+  return rest === undefined ? rows : [...rows, rest];
+}
+
+function wrapLine(line: string, width: number): readonly string[] {
+  const indentation = /^\s*/.exec(line)?.[0] ?? "";
+  const further = indentation === "" ? "" : indentation + " ".repeat(INDENT);
+  const rows: string[] = [];
+  let row = indentation;
+  for (const word of line.trim().split(/\s+/)) {
+    if (row.trim() && row.length + 1 + word.length > width) {
+      rows.push(row);
+      row = further + word;
+    } else row += row.trim() ? ` ${word}` : word;
+  }
+  return [...rows, row.trimEnd()];
 }

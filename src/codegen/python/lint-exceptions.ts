@@ -75,9 +75,14 @@ function counts({ body }: FunctionDef): boolean {
         return found;
       };
       const isOne = step.value.kind === "number" && step.value.text === "1";
-      return isOne && uses(body) - uses(loop) === 1;
+      return isOne && uses(body) - uses(loop) === 1 && body.some((before) => isZero(before, id));
     }),
   );
+}
+
+function isZero(statement: Statement, id: string): boolean {
+  if (statement.kind !== "assign" || statement.value?.kind !== "number") return false;
+  return statement.value.text === "0" && statement.targets.some((target) => target.kind === "name" && target.id === id);
 }
 
 /** Whether two branches in a row do the same. */

@@ -86,8 +86,6 @@ const ofGatedDelta = {
   twin: "gated_delta",
 } as const;
 
-const BOUNDS_OF_SUMS = "the store compares rows and columns with 0 and rows with TOTAL, which the group's end implies";
-
 const SEQUENCES =
   "rows are counted from the first sequence on, so each turn adds where its own begins; Triton 3.9 moves it out";
 
@@ -140,9 +138,8 @@ export const pairs: readonly Pair[] = [
     file: "grouped-gemm",
     twin: "grouped_gemm",
     excess: {
-      "3.9 aligned": { instructions: [703, 665], loop: [115, 112], cause: BOUNDS_OF_SUMS },
-      "3.9 odd": { instructions: [2067, 2042], cause: BOUNDS_OF_SUMS },
-      "3.6 aligned": { instructions: [683, 651], loop: [106, 103], cause: BOUNDS_OF_SUMS },
+      "3.9 aligned": { instructions: [665, 665], loop: [117, 112], cause: SUMS_OF_OFFSETS },
+      "3.6 aligned": { instructions: [643, 651], loop: [106, 103], cause: SUMS_OF_OFFSETS },
     },
   },
   {

@@ -212,11 +212,12 @@ describe("addresses", () => {
       head = tl.program_id(1)
       rd = tl.arange(0, D)
       last = tl.zeros([D], dtype=tl.float16)
-      table_base = table_ptr + row * stride_table_b
+      table_ptrs = table_ptr + row * stride_table_b
       cache_base = cache_ptr + head * stride_cache_h
-      for p in range(P):
-          page = tl.load(table_base + p * stride_table_p)
+      for _ in range(P):
+          page = tl.load(table_ptrs)
           last = tl.load(cache_base + page * stride_cache_n + rd * stride_cache_d)
+          table_ptrs += stride_table_p
       tl.store(y_ptr + (row * stride_yb + head * stride_yh) + rd * stride_yd, last)"
     `);
   });

@@ -246,6 +246,18 @@ describe("printModule", () => {
     `);
   });
 
+  it("should go on in the next line of a comment that is too long, but not in an item of a list", () => {
+    const long = "a comment of the author's whose first line has more words than Python's lines have columns for,";
+    const lines = (text: string) => formatted(b.comment(text)).trimEnd().split("\n");
+    expect(lines(`${long}\nand a second line.\nA third.`)).toEqual([
+      "# a comment of the author's whose first line has more words than Python's lines have",
+      "# columns for, and a second line.",
+      "# A third.",
+    ]);
+    expect(lines(`${long}\n- an item`).slice(1)).toEqual(["# columns for,", "# - an item"]);
+    expect(lines("short\nlines stay")).toEqual(["# short", "# lines stay"]);
+  });
+
   it("should keep hostile text inside its literal or comment", () => {
     const hostile = '"; import os\n\\\u2028';
     expect(formatted(b.assign(x, b.string(hostile)), b.comment(hostile))).toMatchInlineSnapshot(`

@@ -46,9 +46,8 @@ def merge(
     given, places, LOG_RUN: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr
 ):
     """Sorts runs of 2^LOG_RUN keys, each of which rises and then falls. Runs whose
-    place has bit LOG_RUN set come out
-    falling, the others rising: two neighbours are what the next longer merge
-    begins with.
+    place has bit LOG_RUN set come out falling, the others rising: two neighbours
+    are what the next longer merge begins with.
     """
     keys = given
     falls = (places >> LOG_RUN) & 1

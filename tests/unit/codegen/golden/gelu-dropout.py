@@ -57,9 +57,9 @@ def gelu_dropout_forward_kernel(
 ):
     quarter = tl.cdiv(N, 4)
     lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    value = (tl.full([], 4294967296.0, dtype=tl.float32) * p).to(tl.uint32)
-    value_1 = 1.0 / (1.0 - p)
-    randint4x, randint4x_1, randint4x_2, randint4x_3 = tl.randint4x(seed, lanes, 10)
+    least = (tl.full([], 4294967296.0, dtype=tl.float32) * p).to(tl.uint32)
+    scale = 1.0 / (1.0 - p)
+    random, random_1, random_2, random_3 = tl.randint4x(seed, lanes, 10)
     places = lanes + quarter * 0
     mask = lanes < quarter
     mask_1 = (places < N) & mask
@@ -93,10 +93,10 @@ def gelu_dropout_forward_kernel(
         * t
         * tl.exp2(v * v * -0.7213475204444817)
     )
-    scaled_1 = v * tl.where(v < 0.0, tail, 1.0 - tail) * value_1
+    scaled_1 = v * tl.where(v < 0.0, tail, 1.0 - tail) * scale
     tl.store(
         y_ptr + places,
-        tl.where(randint4x >= value, scaled_1, 0.0).to(y_ptr.dtype.element_ty),
+        tl.where(random >= least, scaled_1, 0.0).to(y_ptr.dtype.element_ty),
         mask=mask_1,
     )
     places_1 = lanes + quarter * 1
@@ -130,10 +130,10 @@ def gelu_dropout_forward_kernel(
         * t_1
         * tl.exp2(v_1 * v_1 * -0.7213475204444817)
     )
-    scaled_3 = v_1 * tl.where(v_1 < 0.0, tail_1, 1.0 - tail_1) * value_1
+    scaled_3 = v_1 * tl.where(v_1 < 0.0, tail_1, 1.0 - tail_1) * scale
     tl.store(
         y_ptr + places_1,
-        tl.where(randint4x_1 >= value, scaled_3, 0.0).to(y_ptr.dtype.element_ty),
+        tl.where(random_1 >= least, scaled_3, 0.0).to(y_ptr.dtype.element_ty),
         mask=mask_2,
     )
     places_2 = lanes + quarter * 2
@@ -167,10 +167,10 @@ def gelu_dropout_forward_kernel(
         * t_2
         * tl.exp2(v_2 * v_2 * -0.7213475204444817)
     )
-    scaled_5 = v_2 * tl.where(v_2 < 0.0, tail_2, 1.0 - tail_2) * value_1
+    scaled_5 = v_2 * tl.where(v_2 < 0.0, tail_2, 1.0 - tail_2) * scale
     tl.store(
         y_ptr + places_2,
-        tl.where(randint4x_2 >= value, scaled_5, 0.0).to(y_ptr.dtype.element_ty),
+        tl.where(random_2 >= least, scaled_5, 0.0).to(y_ptr.dtype.element_ty),
         mask=mask_3,
     )
     places_3 = lanes + quarter * 3
@@ -204,10 +204,10 @@ def gelu_dropout_forward_kernel(
         * t_3
         * tl.exp2(v_3 * v_3 * -0.7213475204444817)
     )
-    scaled_7 = v_3 * tl.where(v_3 < 0.0, tail_3, 1.0 - tail_3) * value_1
+    scaled_7 = v_3 * tl.where(v_3 < 0.0, tail_3, 1.0 - tail_3) * scale
     tl.store(
         y_ptr + places_3,
-        tl.where(randint4x_3 >= value, scaled_7, 0.0).to(y_ptr.dtype.element_ty),
+        tl.where(random_3 >= least, scaled_7, 0.0).to(y_ptr.dtype.element_ty),
         mask=mask_4,
     )
 
@@ -315,9 +315,9 @@ def gelu_dropout_gradient_kernel(
 ):
     quarter = tl.cdiv(N, 4)
     lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    value = (tl.full([], 4294967296.0, dtype=tl.float32) * p).to(tl.uint32)
-    value_1 = 1.0 / (1.0 - p)
-    randint4x, randint4x_1, randint4x_2, randint4x_3 = tl.randint4x(seed, lanes, 10)
+    least = (tl.full([], 4294967296.0, dtype=tl.float32) * p).to(tl.uint32)
+    scale = 1.0 / (1.0 - p)
+    random, random_1, random_2, random_3 = tl.randint4x(seed, lanes, 10)
     places = lanes + quarter * 0
     mask = lanes < quarter
     mask_1 = (places < N) & mask
@@ -355,13 +355,11 @@ def gelu_dropout_gradient_kernel(
     )
     slope = tl.where(v < 0.0, tail, 1.0 - tail) + v * density
     scaled_1 = (
-        tl.load(dy_ptr + places, mask=mask_1, other=0.0).to(tl.float32)
-        * slope
-        * value_1
+        tl.load(dy_ptr + places, mask=mask_1, other=0.0).to(tl.float32) * slope * scale
     )
     tl.store(
         dx_ptr + places,
-        tl.where(randint4x >= value, scaled_1, 0.0).to(dx_ptr.dtype.element_ty),
+        tl.where(random >= least, scaled_1, 0.0).to(dx_ptr.dtype.element_ty),
         mask=mask_1,
     )
     places_1 = lanes + quarter * 1
@@ -400,11 +398,11 @@ def gelu_dropout_gradient_kernel(
     scaled_3 = (
         tl.load(dy_ptr + places_1, mask=mask_2, other=0.0).to(tl.float32)
         * slope_1
-        * value_1
+        * scale
     )
     tl.store(
         dx_ptr + places_1,
-        tl.where(randint4x_1 >= value, scaled_3, 0.0).to(dx_ptr.dtype.element_ty),
+        tl.where(random_1 >= least, scaled_3, 0.0).to(dx_ptr.dtype.element_ty),
         mask=mask_2,
     )
     places_2 = lanes + quarter * 2
@@ -443,11 +441,11 @@ def gelu_dropout_gradient_kernel(
     scaled_5 = (
         tl.load(dy_ptr + places_2, mask=mask_3, other=0.0).to(tl.float32)
         * slope_2
-        * value_1
+        * scale
     )
     tl.store(
         dx_ptr + places_2,
-        tl.where(randint4x_2 >= value, scaled_5, 0.0).to(dx_ptr.dtype.element_ty),
+        tl.where(random_2 >= least, scaled_5, 0.0).to(dx_ptr.dtype.element_ty),
         mask=mask_3,
     )
     places_3 = lanes + quarter * 3
@@ -486,11 +484,11 @@ def gelu_dropout_gradient_kernel(
     scaled_7 = (
         tl.load(dy_ptr + places_3, mask=mask_4, other=0.0).to(tl.float32)
         * slope_3
-        * value_1
+        * scale
     )
     tl.store(
         dx_ptr + places_3,
-        tl.where(randint4x_3 >= value, scaled_7, 0.0).to(dx_ptr.dtype.element_ty),
+        tl.where(random_3 >= least, scaled_7, 0.0).to(dx_ptr.dtype.element_ty),
         mask=mask_4,
     )
 

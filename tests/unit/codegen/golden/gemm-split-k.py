@@ -102,20 +102,20 @@ def partial_products_kernel(
     am = rm % M
     bn = rn % N
     acc = tl.zeros([BLOCK_M, BLOCK_N], dtype=tl.float32)
-    index = split * BLOCK_K
-    index_1 = SPLITS * BLOCK_K
+    start = split * BLOCK_K
+    step = SPLITS * BLOCK_K
     # K's tail is masked and holds 0.
     rk = tl.arange(0, BLOCK_K)
-    a_ptrs = a_ptr + (am[:, None] * stride_am + (index + rk)[None, :] * stride_ak)
-    b_ptrs = b_ptr + ((index + rk)[:, None] * stride_bk + bn[None, :] * stride_bn)
-    for k in range(index, K, index_1):
+    a_ptrs = a_ptr + (am[:, None] * stride_am + (start + rk)[None, :] * stride_ak)
+    b_ptrs = b_ptr + ((start + rk)[:, None] * stride_bk + bn[None, :] * stride_bn)
+    for k in range(start, K, step):
         acc = tl.dot(
             tl.load(a_ptrs, mask=rk[None, :] < K - k, other=0.0),
             tl.load(b_ptrs, mask=rk[:, None] < K - k, other=0.0),
             acc,
         )
-        a_ptrs += index_1 * stride_ak
-        b_ptrs += index_1 * stride_bk
+        a_ptrs += step * stride_ak
+        b_ptrs += step * stride_bk
     tl.store(
         parts_ptr
         + split.to(tl.int64) * stride_parts_splits

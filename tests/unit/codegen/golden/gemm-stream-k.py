@@ -96,12 +96,12 @@ def streamed_products_kernel(
         am = rm % M
         bn = rn % N
         acc = tl.zeros([128, 128], dtype=tl.float32)
-        index = begin * 64
+        start = begin * 64
         # K's tail is masked and holds 0.
         rk = tl.arange(0, 64)
-        a_ptrs = a_ptr + (am[:, None] * stride_am + (index + rk)[None, :] * stride_ak)
-        b_ptrs = b_ptr + ((index + rk)[:, None] * stride_bk + bn[None, :] * stride_bn)
-        for k in range(index, end * 64, 64):
+        a_ptrs = a_ptr + (am[:, None] * stride_am + (start + rk)[None, :] * stride_ak)
+        b_ptrs = b_ptr + ((start + rk)[:, None] * stride_bk + bn[None, :] * stride_bn)
+        for k in range(start, end * 64, 64):
             acc = tl.dot(
                 tl.load(a_ptrs, mask=rk[None, :] < K - k, other=0.0),
                 tl.load(b_ptrs, mask=rk[:, None] < K - k, other=0.0),
@@ -319,9 +319,7 @@ def sum_of_pieces_kernel(
             total += tl.load(
                 pieces_ptr
                 + (p * stride_pieces_programs + slot * stride_pieces_1)
-                + (rows[:, None] * stride_pieces_2 + cols[None, :] * stride_pieces_3),
-                mask=rows[:, None] < 128,
-                other=0.0,
+                + (rows[:, None] * stride_pieces_2 + cols[None, :] * stride_pieces_3)
             )
         pid_m, pid_n = tl.swizzle2d(
             tile // num_pid_n, tile % num_pid_n, num_pid_m, num_pid_n, 8

@@ -131,8 +131,6 @@ def mamba_chunk_scan_kernel(
     )
     lanes = tl.arange(0, BLOCK_S)
     acc = tl.dot(queries, entering) * tl.exp(decay_l)[:, None]
-    # A place sees those before it and itself: blocks to the right of the diagonal are
-    # left out.
     b_ptrs = b_ptr + (
         batch * stride_b_batch
         + chunk * stride_b_chunks
@@ -158,6 +156,8 @@ def mamba_chunk_scan_kernel(
         + head * stride_x_heads
         + rd[None, :] * stride_x_head_dim
     )
+    # A place sees those before it and itself: blocks to the right of the diagonal are
+    # left out.
     for start in range(0, tl.minimum((pid_l + 1) * BLOCK_L, CHUNK), BLOCK_S):
         rs = start + lanes
         mask = lanes[:, None] < CHUNK - start

@@ -71,8 +71,7 @@ def rms_norm_forward_kernel(
     row = tl.program_id(0)
     cols = tl.arange(0, BLOCK_N)
     # Zeros past the end add nothing to the sum of squares. A row is read once, but an
-    # H200 is faster with this hint
-    # than with `evict_first` or none.
+    # H200 is faster with this hint than with `evict_first` or none.
     mask = cols < N
     values = tl.load(
         x_ptr + row * stride_xm + cols * stride_xn,

@@ -27,7 +27,7 @@ async function fakeVenv(name: string, versions: Readonly<Record<string, string>>
 
 async function fakePackage(site: string, name: string, version: string): Promise<void> {
   const metadata = join(site, `${name}-${version}.dist-info`);
-  await mkdir(metadata);
+  await mkdir(metadata, { recursive: true });
   await writeFile(join(metadata, "METADATA"), `Metadata-Version: 2.1\nName: ${name}\nVersion: ${version}\n`);
 }
 
@@ -115,6 +115,11 @@ describe("probing", () => {
       "3.9.0",
     );
     expect((await probePython(python, cache, env)).versions).toEqual({ ...first.versions, triton: "3.9.0" });
+    // A variable puts another Triton first.
+    const others = join(folder, "others");
+    await fakePackage(others, "triton", "3.6.0");
+    const { versions } = await probePython(python, cache, { ...env, PYTHONPATH: others });
+    expect(versions).toEqual({ ...first.versions, triton: "3.6.0" });
   });
 });
 

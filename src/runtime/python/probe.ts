@@ -52,7 +52,7 @@ interface Entry {
 }
 
 /**
- * Probes an executable. The answer is cached in `cacheFolder` until a package is installed or removed. Throws a
+ * Probes an executable. The answer is cached in `cacheFolder` until a package is installed or removed, or a variable names other folders. Throws a
  * message.
  */
 export async function probePython(
@@ -65,14 +65,14 @@ export async function probePython(
   const file = join(cacheFolder, "probes.json");
   const known = (await readCached<Record<string, Entry>>(file)) ?? {};
   const entry = known[python];
-  if (entry?.probe?.versions && entry.stamp === (await stampOf(python, entry.probe))) return entry.probe;
+  if (entry?.probe?.versions && entry.stamp === (await stampOf(python, entry.probe, env))) return entry.probe;
 
   const ran = await runProgram(python, pythonScript(script), { env, deadlineMs });
   const probe = answerOf(ran.stdout);
   if (!probe) throw new Error(unanswered(ran, deadlineMs));
   // A launcher may start another Python tomorrow, without any file of it changing: those are asked each time.
   if (resolve(probe.executable) === python) {
-    await writeCached(file, { ...known, [python]: { stamp: await stampOf(python, probe), probe } });
+    await writeCached(file, { ...known, [python]: { stamp: await stampOf(python, probe, env), probe } });
   }
   return probe;
 }
@@ -124,7 +124,7 @@ async function locate(command: string, env: NodeJS.ProcessEnv): Promise<string> 
   throw new Error("it is not on PATH");
 }
 
-async function stampOf(python: string, probe: Probe): Promise<string> {
+async function stampOf(python: string, probe: Probe, env: NodeJS.ProcessEnv): Promise<string> {
   const real = await realpath(python).catch(() => python);
   const times = [real, join(dirname(dirname(python)), "pyvenv.cfg"), ...probe.folders].map((path) =>
     stat(path).then(
@@ -132,8 +132,11 @@ async function stampOf(python: string, probe: Probe): Promise<string> {
       () => 0,
     ),
   );
+  // By such variables Python finds other packages: PYTHONPATH, PYTHONHOME, PYTHONUSERBASE, PYTHONNOUSERSITE.
+  const variables = Object.entries(env).filter(([name]) => name.startsWith("PYTHON"));
+  const asked = JSON.stringify(variables.sort(([a], [b]) => (a < b ? -1 : 1)));
   // What another release has asked for may be less.
-  return [keyOfText(script), real, ...(await Promise.all(times))].join("|");
+  return [keyOfText(script), keyOfText(asked), real, ...(await Promise.all(times))].join("|");
 }
 
 function exists(path: string): Promise<boolean> {

@@ -72,7 +72,10 @@ export function galleryTable(): string {
   const dates = Object.values(parts)
     .map(({ date }) => date)
     .sort();
-  const stars = changed.size > 0 ? " Kernels with a star have changed since they were timed." : "";
+  const stars =
+    changed.size > 0
+      ? " Kernels with a star have changed since they were timed; a config that was added is no change."
+      : "";
   const about = `${device}, torch ${torch}, Triton ${triton}, ${dates[0]} to ${dates.at(-1)}.${stars}`;
   return [
     "",

@@ -37,12 +37,10 @@ export const THRICE = 64;
  */
 export function attentionConfigs(ir: KernelIR, form: AttentionForm, mayWiden: boolean): readonly AttentionConfig[] {
   const [rows, columns, ...heads] = form.shape;
-  for (const size of heads)
-    if (typeof size === "number" && !HEAD_SIZES.includes(size))
-      unsuited(
-        `its heads have ${size} elements; the form takes ${HEAD_SIZES.join(" and ")}`,
-        form.queries.statement.at,
-      );
+  for (const size of heads) if (typeof size === "number" && !HEAD_SIZES.includes(size)) refuseHeads(size, form);
+  const sizesIn = (dim: Dim) => ir.tuning.configs.flatMap(({ values }) => (dim in values ? [Number(values[dim])] : []));
+  const odd = heads.map(sizesIn).find((sizes) => sizes.length > 0 && !sizes.some((size) => HEAD_SIZES.includes(size)));
+  if (odd) refuseHeads(odd[0]!, form);
   const isFree = mayWiden && typeof columns === "string" && onlySizesBlocks(ir, form, columns);
   const fits = (config: Config, consumers: Consumers): boolean => sharedBytes(form, config, consumers) <= SHARED_BYTES;
   const own = ir.tuning.configs.flatMap((config): readonly AttentionConfig[] => {
@@ -68,6 +66,9 @@ export function attentionConfigs(ir: KernelIR, form: AttentionForm, mayWiden: bo
   const texts = found.map(({ config }) => JSON.stringify(config.values));
   return found.filter((_, i) => texts.indexOf(texts[i]!) === i);
 }
+
+const refuseHeads = (size: number, { queries: { statement } }: AttentionForm): never =>
+  unsuited(`its heads have ${size} elements; the form takes ${HEAD_SIZES.join(" and ")}`, statement.at);
 
 /**
  * A config of three consumers, whose products take as long as the arithmetic in between if heads are short; with two, the

@@ -20,10 +20,10 @@ import { blocksOf, definitions, resultsOf } from "../ir/walk.js";
 import { opOf } from "../ops/define.js";
 import { dot } from "../ops/dot.js";
 import type { Dim } from "../types/shape.js";
-import type { BlockAccess } from "./block-access.js";
+import { type BlockAccess, checkAlike, checkRank } from "./block-access.js";
 import { neededBy, takenBy } from "./needed.js";
 import { checkPlainLoad } from "./plain-loads.js";
-import { isProduct, multipliedBlock, productsIn, storedValue, writtenBlock } from "./tensor-blocks.js";
+import { checkOptions, isProduct, multipliedBlock, productsIn, storedValue, writtenBlock } from "./tensor-blocks.js";
 import { unsuited } from "./unsuited.js";
 
 export interface AttentionForm {
@@ -68,9 +68,6 @@ export interface AttentionStore {
   readonly statement: OpStatement;
   readonly block: BlockAccess | undefined;
 }
-
-/** Axes before rows and elements, such as batch and head. */
-const MOST_LEAD = 3;
 
 /** @throws Unsuited with the reason why the kernel is no attention, and where. */
 export function attentionForm(ir: KernelIR): AttentionForm {
@@ -227,7 +224,13 @@ class AttentionReader {
   #checkSame(loops: readonly AttentionLoop[]): void {
     const [first] = loops;
     const kindOf = ({ block, swapped }: MultipliedBlock) =>
-      [block.tensor.name, swapped, block.swapped, ...block.axes.map(({ extent }) => textOf(extent))].join();
+      [
+        block.tensor.name,
+        block.first,
+        swapped,
+        block.swapped,
+        ...block.axes.map(({ extent }) => textOf(extent)),
+      ].join();
     for (const { keys, values, sum } of loops)
       if (kindOf(keys) !== kindOf(first!.keys) || kindOf(values) !== kindOf(first!.values))
         unsuited("its loops load keys and values in different ways", sum.at);
@@ -244,6 +247,7 @@ class AttentionReader {
       return [];
     });
     if (!stores.some(({ block }) => block)) unsuited("it writes no block after its loops", loops.at(-1)!.at);
+    checkAlike(stores.flatMap(({ block }) => block ?? []));
     return stores;
   }
 
@@ -275,18 +279,18 @@ class AttentionReader {
 
 const isSum = ({ op }: OpStatement): boolean => op.facts.integer === "sum";
 
-function checkProduct({ op, options, results, at }: OpStatement): void {
+function checkProduct(product: OpStatement): void {
+  const { op, results, at } = product;
   if (op !== opOf(dot)) unsuited(`tl.${op.name} has no warp-specialised form`, at);
-  const [option] = Object.keys(options);
-  if (option !== undefined) unsuited(`tl.dot with ${option} has no warp-specialised form`, at);
+  checkOptions(product);
   const type = results[0]?.type;
   if (type?.kind !== "tile" || type.dtype !== "float32") unsuited("its product is not summed in float32", at);
   if (type.shape.length !== 2) unsuited("its product has more than two axes", at);
 }
 
-function checkPlain({ axes, lead, tensor, statement }: BlockAccess): void {
-  if (lead.length > MOST_LEAD)
-    unsuited(`${tensor.name} has ${lead.length + 2} axes; the copy engine takes ${MOST_LEAD + 2}`, statement.at);
+function checkPlain(block: BlockAccess): void {
+  checkRank(block);
+  const { axes, statement } = block;
   if (axes.some(({ wraps }) => wraps !== undefined)) unsuited("an index wraps", statement.at);
 }
 

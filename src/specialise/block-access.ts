@@ -12,19 +12,58 @@ import {
   type TensorParam,
   type Value,
 } from "../ir/nodes.js";
-import { type BlockIndex, blockIndexOf, isScalar } from "./block-index.js";
+import { type BlockIndex, blockIndexOf, extentDim, isScalar } from "./block-index.js";
 import { unsuited } from "./unsuited.js";
 
 export interface BlockAccess {
   readonly tensor: TensorParam;
-  /** The tensor's first axes, of which the block has one index each. */
+  /** The indices of axes of which the block has one each, such as batches and heads. */
   readonly lead: readonly Argument[];
-  /** Where the block lies on the tensor's last two axes. */
+  /** Which of the tensor's axes is the first of the block's two; the other is the last one. */
+  readonly first: number;
+  /** Where the block lies on both. */
   readonly axes: readonly BlockIndex[];
   /** Whether the tile has these axes the other way round. */
   readonly swapped: boolean;
   readonly statement: OpStatement;
 }
+
+/** One of each axis of the tensor: those of `lead`, with the block's own two in their places. */
+export const onAxes = <T>(lead: readonly T[], first: number, [own, last]: readonly [T, T]): readonly T[] => [
+  ...lead.slice(0, first),
+  own,
+  ...lead.slice(first),
+  last,
+];
+
+/** Which axis of the tensor is an axis of the block. */
+export const axisIn = ({ tensor, first }: BlockAccess, axis: number): number =>
+  axis === 0 ? first : tensor.dims.length - 1;
+
+/** Axes besides rows and columns, such as batch and head. */
+const MOST_LEAD = 3;
+
+/** @throws Unsuited where the tensor has more axes than the copy engine counts. */
+export function checkRank({ lead, tensor, statement }: BlockAccess): void {
+  if (lead.length > MOST_LEAD)
+    unsuited(`${tensor.name} has ${lead.length + 2} axes; the copy engine takes ${MOST_LEAD + 2}`, statement.at);
+}
+
+/** @throws Unsuited where blocks of a tensor differ in what its one descriptor says. */
+export function checkAlike(blocks: readonly BlockAccess[]): void {
+  for (const block of blocks) {
+    const { tensor, first, axes } = blocks.find((each) => each.tensor === block.tensor)!;
+    const isAlike = block.axes.every(({ extent }, i) => extentDim(extent) === extentDim(axes[i]!.extent));
+    if (block.first !== first || !isAlike)
+      unsuited(`it writes ${tensor.name} in blocks of different shapes`, block.statement.at);
+  }
+}
+
+/** What says where the block lies. */
+export const placesOf = ({ lead, axes }: BlockAccess): readonly Argument[] => [
+  ...lead,
+  ...axes.flatMap(({ starts }) => starts),
+];
 
 type Made = ReadonlyMap<Value, Statement>;
 
@@ -38,7 +77,9 @@ export function blockAccess(statement: OpStatement, ir: KernelIR, made: Made): B
   const reach = op.proof.reaches;
   const address = operandNamed(statement, reach?.address);
   if (!reach || reach.rows || !isValue(address)) unsuited("it accesses memory other than in blocks", at);
-  const given = Object.keys(statement.options);
+  const given = Object.entries(statement.options).flatMap(([name, value]) => (isNeedless(name, value) ? [] : [name]));
+  if (given.includes("mask"))
+    unsuited("the copy engine takes no mask but the view's own; leave out what says where the tensor ends", at);
   if (given.length > 0) unsuited(`the copy engine takes no ${given.join(" and no ")}`, at);
   const { kind } = address.type;
   if (kind !== "view" && kind !== "descriptor")
@@ -50,6 +91,12 @@ export function blockAccess(statement: OpStatement, ir: KernelIR, made: Made): B
       unsuited("the copy engine counts in int32, and where its block lies is of another dtype", at);
   return block;
 }
+
+/** Hints of the cache, and what the copy engine brings anyway from beyond a tensor. */
+const isNeedless = (option: string, value: Argument): boolean =>
+  option === "evictionPolicy" ||
+  option === "cacheModifier" ||
+  (option === "other" && isLiteral(value) && Object.is(value.value, 0));
 
 function ofView(statement: OpStatement, view: Statement | undefined, ir: KernelIR, made: Made): BlockAccess {
   const { at } = statement;
@@ -64,14 +111,17 @@ function ofView(statement: OpStatement, view: Statement | undefined, ir: KernelI
   if (!tensor || !isList(indices ?? [])) return unsuited("its view is of no parameter", at);
   const given = indices as readonly Argument[];
   const places = order.map((place) => given[place]!);
-  const lead = places.slice(0, -2);
-  const axes = places.slice(-2).map((index) => blockIndexOf(index, made));
-  if (axes.length !== 2 || !isComplete(axes) || !lead.every(isScalar))
+  const spread = places.filter((index) => !isScalar(index));
+  const axes = spread.map((index) => blockIndexOf(index, made));
+  if (axes.length !== 2 || !isComplete(axes))
     return unsuited(
       "its lanes do not count up from a scalar on two axes, as pid * BLOCK + tl.arange(0, BLOCK) does",
       at,
     );
-  return { tensor, lead, axes, swapped: order.at(-2)! > order.at(-1)!, statement };
+  const last = places.length - 1;
+  if (isScalar(places[last]!)) return unsuited(`its block has one index of the last axis of ${tensor.name}`, at);
+  const first = places.indexOf(spread[0]!);
+  return { tensor, lead: places.filter(isScalar), first, axes, swapped: order[first]! > order[last]!, statement };
 }
 
 function isComplete(axes: readonly (BlockIndex | undefined)[]): axes is readonly BlockIndex[] {
@@ -104,7 +154,7 @@ function ofDescriptor(statement: OpStatement, address: Value, ir: KernelIR, made
   const starts = offsets as readonly Argument[];
   if (starts.length !== 2) return unsuited("its block has other than two axes", at);
   const axes = starts.map((start, i): BlockIndex => ({ starts: isZero(start) ? [] : [start], extent: block[i]! }));
-  return { tensor, lead: [], axes, swapped: false, statement };
+  return { tensor, lead: [], first: 0, axes, swapped: false, statement };
 }
 
 const isZero = (start: Argument): boolean => isLiteral(start) && start.value === 0;

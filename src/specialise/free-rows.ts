@@ -10,6 +10,7 @@ import {
 } from "../ir/nodes.js";
 import { bodiesOf, definitions, hostBlocksOf, valuesIn, walk, walkUses } from "../ir/walk.js";
 import type { AttentionForm } from "./attention-form.js";
+import { axisIn } from "./block-access.js";
 import { axisOf, isProgram } from "./longest-rows.js";
 import { neededBy } from "./needed.js";
 import { givesPlacesAlone } from "./places.js";
@@ -119,8 +120,8 @@ function isLength({ op, operands }: OpStatement, value: Value): boolean {
 }
 
 /** Whether the op counts the blocks of all rows. */
-function isCount({ queries: { tensor, swapped } }: AttentionForm, { op, operands }: OpStatement): boolean {
-  const dim = tensor.dims.at(swapped ? -1 : -2)!;
+function isCount({ queries }: AttentionForm, { op, operands }: OpStatement): boolean {
+  const dim = queries.tensor.dims[axisIn(queries, queries.swapped ? 1 : 0)]!;
   const [all] = operands;
   if (op.facts.integer !== "blocks" || all === undefined) return false;
   return all === dim || (isLiteral(all) && isLiteral(dim) && all.value === dim.value);

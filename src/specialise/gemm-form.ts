@@ -6,6 +6,7 @@ import {
   type Argument,
   type Block,
   type ForStatement,
+  type IfStatement,
   isList,
   isValue,
   type KernelIR,
@@ -15,13 +16,13 @@ import {
   type Statement,
   type Value,
 } from "../ir/nodes.js";
-import { argumentsOf, definitions, valuesIn, walk } from "../ir/walk.js";
+import { argumentsOf, blocksOf, definitions, valuesIn, walk } from "../ir/walk.js";
 import { dot } from "../ops/dot.js";
 import { opOf } from "../ops/define.js";
 import type { Dim } from "../types/shape.js";
-import type { BlockAccess } from "./block-access.js";
+import { axisIn, type BlockAccess, checkAlike, checkRank } from "./block-access.js";
 import { isSameBlock } from "./block-index.js";
-import { multipliedBlock, productsIn, writtenBlock } from "./tensor-blocks.js";
+import { checkOptions, multipliedBlock, productsIn, storedValue, writtenBlock } from "./tensor-blocks.js";
 import { unsuited } from "./unsuited.js";
 
 export interface GemmForm {
@@ -106,8 +107,7 @@ class GemmReader {
 
   #checkOptions(): void {
     const { product } = this.nest;
-    const [option] = Object.keys(product.options);
-    if (option !== undefined) unsuited(`tl.dot with ${option} has no warp-specialised form`, product.at);
+    checkOptions(product);
     const state = product.results[0]?.type;
     if (state?.kind !== "tile" || state.dtype !== "float32")
       unsuited("its product is not summed in float32", product.at);
@@ -157,7 +157,7 @@ class GemmReader {
     if (made.op.effect !== "read" || !turns.body.statements.includes(made))
       return unsuited("its product takes what no load in the loop reads", made.at);
     const block = multipliedBlock(made, this.ir, this.#made);
-    checkMatrix(block);
+    checkRank(block);
     return { block, swapped: block.swapped };
   }
 
@@ -194,12 +194,16 @@ class GemmReader {
       return [this.#store(statement)];
     });
     if (stores.length === 0) unsuited("it writes no block after its loop", turns.at);
+    checkAlike(stores);
     return stores;
   }
 
   #store(statement: OpStatement): BlockAccess {
+    const value = storedValue(statement);
+    if (value !== undefined && shapeOf(value).length === 1)
+      unsuited("it writes a number for each row or column; a product is written in blocks alone", statement.at);
     const block = writtenBlock(statement, this.ir, this.#made);
-    checkMatrix(block);
+    checkRank(block);
     return block;
   }
 
@@ -207,12 +211,31 @@ class GemmReader {
   #checkOnly({ statements }: Block, inner: readonly Statement[], mayAccess = false): void {
     for (const statement of statements) {
       if (inner.includes(statement) || statement.kind === "read") continue;
+      if (statement.kind === "if" && mayAccess) {
+        this.#checkBranch(statement);
+        continue;
+      }
       if (statement.kind !== "op") return unsuited(`it has ${WORDS[statement.kind]} around its product`, statement.at);
       const { effect } = statement.op;
       if (statement.operands.some((each) => each !== undefined && hasFunction(each)))
         unsuited("it calls a helper function around its product", statement.at);
       if (effect === "pure" || (mayAccess && (effect === "write" || this.#readsInput(statement)))) continue;
       unsuited("it accesses memory around its product other than to read inputs and to write blocks", statement.at);
+    }
+  }
+
+  /**
+   * An arm computes a value, of what it may load. At run time both arms would need one layout, and a tile that is converted
+   * to it passes through shared memory, which the ring fills.
+   */
+  #checkBranch(statement: IfStatement): void {
+    const { condition, at } = statement;
+    if (isValue(condition) && condition.type.kind !== "constexpr")
+      unsuited("it decides at run time around its product; use tl.where, or decide by a constexpr", at);
+    for (const arm of blocksOf(statement)) {
+      const write = arm.statements.find((each) => each.kind === "op" && each.op.effect === "write");
+      if (write) unsuited("it writes in a branch; write what the branch gives behind it", write.at);
+      this.#checkOnly(arm, [], true);
     }
   }
 
@@ -236,22 +259,20 @@ class GemmReader {
       if (block.axes[1 - own]!.wraps !== undefined) unsuited("an index wraps along the sum", block.statement.at);
       const { wraps } = block.axes[own]!;
       if (wraps === undefined) return;
-      if (wraps !== block.tensor.dims[own])
+      if (wraps !== block.tensor.dims[axisIn(block, own)])
         unsuited("an index wraps at another size than its tensor's", block.statement.at);
       for (const store of stores) {
         const index = store.axes[side]!;
         const isLeftOut =
-          index.wraps === undefined && isSameBlock(index, block.axes[own]!) && store.tensor.dims[side] === wraps;
+          index.wraps === undefined &&
+          isSameBlock(index, block.axes[own]!) &&
+          store.tensor.dims[axisIn(store, side)] === wraps;
         if (!isLeftOut) unsuited("an index wraps, and a store may show the lanes that it wraps", store.statement.at);
       }
     });
     for (const { axes, statement } of stores)
       if (axes.some(({ wraps }) => wraps !== undefined)) unsuited("a store's index wraps", statement.at);
   }
-}
-
-function checkMatrix({ lead, tensor, statement }: BlockAccess): void {
-  if (lead.length > 0) unsuited(`${tensor.name} has more than two axes`, statement.at);
 }
 
 const WORDS = {

@@ -11,19 +11,25 @@ const SHARED: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
+/** Calls that are written out where Gluon has none, as Triton defines them. */
+export const WRITTEN_OUT = ["sigmoid"] as const;
+
 /** Methods that a tile of Gluon's has. */
 const METHODS: ReadonlySet<string> = new Set(["to"]);
+
+const isKnown = (name: string): boolean => SHARED.has(name) || WRITTEN_OUT.some((each) => each === name);
 
 /** @throws Unsuited where Gluon has no such op. */
 export function checkLanguage(statement: OpStatement): void {
   const { op, at, options } = statement;
   const { spelling } = op;
-  const name = `tl.${op.name}`;
+  const isOutside = spelling.form === "call" && !spelling.name.startsWith("tl.");
+  const name = isOutside ? spelling.name : `tl.${op.name}`;
   const symbol = spelling.form === "call" && Object.keys(options).find((option) => option in (spelling.symbols ?? {}));
   if (symbol) unsuited(`Gluon has no ${name} with ${symbol}`, at);
   switch (spelling.form) {
     case "call":
-      if (!SHARED.has(spelling.name.replace(/^tl\./, ""))) unsuited(`Gluon has no ${name}`, at);
+      if (isOutside || !isKnown(spelling.name.slice("tl.".length))) unsuited(`Gluon has no ${name}`, at);
       return;
     case "method":
       if (!METHODS.has(spelling.name)) unsuited(`Gluon has no ${name}`, at);

@@ -11,17 +11,17 @@ import {
 } from "../ir/nodes.js";
 import { LaunchFacts } from "../analysis/launch-facts.js";
 import { nonNegativeValues } from "../analysis/signs.js";
-import { argumentsOf, blocksOf, definitions, resultsOf, walk } from "../ir/walk.js";
+import { argumentsOf, definitions, resultsOf } from "../ir/walk.js";
 import { type AttentionConfig, attentionConfigs } from "./attention-configs.js";
 import { type AttentionForm, attentionForm, type AttentionLoop } from "./attention-form.js";
 import { columnSides, type Dims, shapeOf, type Side } from "./attention-layouts.js";
 import { hidesBeyond, type Masks, masksOf } from "./attention-masks.js";
-import type { BlockAccess } from "./block-access.js";
+import { type BlockAccess, placesOf } from "./block-access.js";
 import { checkLanguage } from "./gluon-language.js";
 import { lowerViews } from "../lower/lower-views.js";
 import { isLoad } from "./plain-loads.js";
 import { checkDTypes, checkLaunch, loopOf } from "./suited-launch.js";
-import { neededBy, takenBy } from "./needed.js";
+import { flat, neededBy, takenBy } from "./needed.js";
 import { longestLast } from "./longest-rows.js";
 import { checkRows } from "./rows.js";
 import { type Scaled, scaledScores } from "./scaled-scores.js";
@@ -139,11 +139,6 @@ function isGiven(statement: Statement, { queries, loops, accumulator }: Attentio
   return isAdded || resultsOf(statement).some((value) => made.includes(value));
 }
 
-export const placesOf = ({ lead, axes }: BlockAccess): readonly Argument[] => [
-  ...lead,
-  ...axes.flatMap(({ starts }) => starts),
-];
-
 /** What a consumer hands on: weights, state, and what it stores. */
 function rootsOf(
   { accumulator, states, loops }: AttentionForm,
@@ -200,14 +195,4 @@ function checkParts(
     if (shape.length > 1 || (shape.length === 1 && shape[0] !== dims.rows))
       unsuited(`it carries a state of [${shape.join(", ")}] besides its sum`, at);
   }
-}
-
-/** Statements with those of their blocks, in program order. */
-function flat(statements: readonly Statement[]): readonly Statement[] {
-  const all: Statement[] = [];
-  for (const statement of statements) {
-    all.push(statement);
-    for (const block of blocksOf(statement)) walk(block, (inner) => all.push(inner));
-  }
-  return all;
 }

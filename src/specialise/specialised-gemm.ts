@@ -1,9 +1,10 @@
 /** A product's warp-specialised form, with the statements of the lowered program that each part needs. */
-import type { Argument, Block, KernelIR, OpStatement, ReadStatement, Statement } from "../ir/nodes.js";
+import type { Argument, Block, IfStatement, KernelIR, OpStatement, ReadStatement, Statement } from "../ir/nodes.js";
+import { placesOf } from "./block-access.js";
 import { type GemmForm, gemmForm } from "./gemm-form.js";
 import { checkLanguage } from "./gluon-language.js";
 import { checkDTypes, checkLaunch, loopOf } from "./suited-launch.js";
-import { neededBy } from "./needed.js";
+import { flat, neededBy } from "./needed.js";
 import { type RingConfig, ringConfigs } from "./ring-configs.js";
 import { checkRows } from "./rows.js";
 import { storedValue } from "./tensor-blocks.js";
@@ -15,13 +16,16 @@ export interface SpecialisedGemm extends Statements {
   readonly configs: readonly RingConfig[];
 }
 
+/** A branch gives values. */
+export type Computing = OpStatement | ReadStatement | IfStatement;
+
 interface Statements {
   readonly form: GemmForm;
   /** Lowered, in program order: what stands before the loop over tiles, in it before the sum, in the sum's loop, behind. */
   readonly first: readonly OpStatement[];
-  readonly tile: readonly OpStatement[];
+  readonly tile: readonly Computing[];
   readonly turn: readonly OpStatement[];
-  readonly epilogue: readonly (OpStatement | ReadStatement)[];
+  readonly epilogue: readonly Computing[];
   /** The lowered statements of `form.stores`. */
   readonly stores: ReadonlyMap<Statement, number>;
 }
@@ -36,11 +40,11 @@ export function specialisedGemm(ir: KernelIR, lowered: KernelIR): SpecialisedGem
   const turns = loopOf(lowered, form.turns);
   const tile: Block = tiles ? tiles.body : lowered.body;
   const place = tile.statements.indexOf(turns);
-  const epilogue = tile.statements.slice(place + 1).filter((each) => each.kind === "op" || each.kind === "read");
+  const epilogue = computingOf(tile.statements.slice(place + 1));
   const written = tile.statements.filter((each) => each.kind === "op" && each.op.effect === "write");
   const parts = {
     first: tiles ? opsOf(lowered.body.statements.slice(0, lowered.body.statements.indexOf(tiles))) : [],
-    tile: opsOf(tile.statements.slice(0, place)),
+    tile: computingOf(tile.statements.slice(0, place)),
     turn: opsOf(turns.body.statements),
     epilogue,
     stores: new Map(written.map((statement, i) => [statement, i])),
@@ -51,25 +55,22 @@ export function specialisedGemm(ir: KernelIR, lowered: KernelIR): SpecialisedGem
   return { kind: "gemm", ...statements, configs };
 }
 
+const computingOf = (statements: readonly Statement[]): readonly Computing[] =>
+  statements.filter((each) => each.kind === "op" || each.kind === "read" || each.kind === "if");
+
 const opsOf = (statements: readonly Statement[]): readonly OpStatement[] =>
   statements.filter((statement) => statement.kind === "op");
 
 /** The statements that say where the blocks lie that are multiplied, and how often the loops turn. */
-export function produced({ form, first, tile, turn }: Statements): readonly (OpStatement | ReadStatement)[] {
-  const places = form.operands.flatMap(({ block }) => block.axes.flatMap(({ starts }) => starts));
+export function produced({ form, first, tile, turn }: Statements): readonly Computing[] {
+  const places = form.operands.flatMap(({ block }) => placesOf(block));
   return neededBy([...boundsOf(form), ...places], [...first, ...tile, ...turn]);
 }
 
 /** The statements that follow from the sum, up to where its blocks lie that are written. */
-export function consumed({
-  form,
-  first,
-  tile,
-  epilogue,
-  stores,
-}: Statements): readonly (OpStatement | ReadStatement)[] {
+export function consumed({ form, first, tile, epilogue, stores }: Statements): readonly Computing[] {
   const values = [...stores.keys()].map((statement) => storedValue(statement as OpStatement)!);
-  const places = form.stores.flatMap(({ axes }) => axes.flatMap(({ starts }) => starts));
+  const places = form.stores.flatMap(placesOf);
   const roots = [...boundsOf(form), form.accumulator.initial, ...values, ...places];
   return neededBy(roots, [...first, ...tile, ...epilogue]);
 }
@@ -79,10 +80,9 @@ const boundsOf = ({ tiles, turns }: GemmForm): readonly Argument[] =>
 
 /** Every part computes by itself where blocks lie and how many turns there are. */
 function checkPlaces(statements: Statements): void {
-  for (const statement of produced(statements))
-    if (statement.kind !== "op" || statement.op.effect !== "pure")
-      unsuited("where its blocks lie depends on what it loads", statement.at);
-    else checkLanguage(statement);
+  for (const statement of flat(produced(statements)))
+    if (statement.kind === "op" && statement.op.effect === "pure") checkLanguage(statement);
+    else if (statement.kind !== "if") unsuited("where its blocks lie depends on what it loads", statement.at);
 }
 
 /** Each group of warps computes its own rows, so no row may depend on another. */
@@ -93,7 +93,7 @@ function checkEpilogue(statements: Statements): void {
   if (rows === columns)
     unsuited(`rows and columns of its product are both ${rows}; give each a constexpr of its own`, at);
   if (typeof rows === "number") unsuited("the number of rows is no constexpr", at);
-  const needed = consumed(statements);
+  const needed = flat(consumed(statements));
   for (const statement of needed)
     if (statement.kind === "read" && statement.variable !== form.accumulator.variable)
       unsuited("it uses other state than the sum", statement.at);

@@ -19,7 +19,12 @@ export function checkLaunch(ir: KernelIR, turns: readonly ForStatement[]): void 
   const named = [ir.name, ...ir.params.map(({ name }) => name), ...ir.functions.map(({ name }) => name ?? "")];
   const taken = named.find((name) => GLUON_NAMES.has(name));
   if (taken !== undefined) unsuited(`it has the name ${taken}, which the specialised kernel uses`, ir.at);
-  for (const { step, at } of turns) if (!isPositive(step, ir)) unsuited("the loop over blocks may count down", at);
+  for (const { step, at } of turns)
+    if (!isPositive(step, ir))
+      unsuited(
+        "its loop over blocks may count down: the step is no positive number and no constexpr of the configs",
+        at,
+      );
   const computed = ir.params.find((param) => param.kind === "constexpr" && param.from === "heuristic");
   if (computed) unsuited(`a heuristic computes ${computed.name}`, ir.at);
 }

@@ -24,6 +24,15 @@ export function productsIn(block: Block): readonly OpStatement[] {
   return products;
 }
 
+/**
+ * @throws Unsuited where the product has an option. How float32 is rounded says nothing of the dtypes that the form takes,
+ * and the sum's dtype is looked at by itself.
+ */
+export function checkOptions({ op, options, at }: OpStatement): void {
+  const option = Object.keys(options).find((name) => name !== "inputPrecision" && name !== "outDtype");
+  if (option !== undefined) unsuited(`tl.${op.name} with ${option} has no warp-specialised form`, at);
+}
+
 /** @throws Unsuited where the load is none of a block of an input that the tensor cores multiply. */
 export function multipliedBlock(load: OpStatement, ir: KernelIR, made: ReadonlyMap<Value, Statement>): BlockAccess {
   const block = blockAccess(load, ir, made);

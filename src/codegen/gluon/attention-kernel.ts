@@ -18,14 +18,13 @@ export class AttentionEmitter extends GluonEmitter<AttentionNames> {
     super(emission, attentionPipeline);
     const { form, dims } = specialised;
     const [{ keys, values }] = form.loops as readonly [(typeof form.loops)[number]];
-    const [queries, k, v] = [form.queries, keys.block, values.block].map(({ tensor }) => this.stagedOf(tensor));
-    const outputs = [...new Set(form.stores.flatMap(({ block }) => block?.tensor ?? []))];
+    const [queries, k, v] = [form.queries, keys.block, values.block].map((block) => this.stagedOf(block));
     const [q, ks, vs] = [form.queries, keys.block, values.block].map(({ tensor }) => tensor.name);
     this.shared = {
       queries: queries!,
       keys: k!,
       values: v!,
-      outputs: new Map(outputs.map((tensor) => [tensor, this.stagedOf(tensor)])),
+      outputs: this.stagedOutputs(form.stores.flatMap(({ block }) => block ?? [])),
       barriers: this.barrierNames({
         queriesFilled: `${q}_filled`,
         queriesEmptied: `${q}_emptied`,
@@ -104,9 +103,6 @@ export class AttentionEmitter extends GluonEmitter<AttentionNames> {
       swap([dim(inner), dim(columns)], keys.swapped),
       swap([dim(columns), dim(width)], values.swapped),
     ];
-    return this.staged().map((staged, i) => {
-      const lead = Array.from({ length: staged.tensor.dims.length - 2 }, () => py.number("1"));
-      return [staged, [...lead, ...(given[i] ?? [part, dim(width)])]];
-    });
+    return this.staged().map((staged, i) => [staged, this.blockOf(staged, given[i] ?? [part, dim(width)])]);
   }
 }

@@ -1,19 +1,16 @@
 /** The loads of attention's producer, and what both parts wait for. */
 import type { Argument, Block, Value } from "../../ir/nodes.js";
 import type { AttentionLoop } from "../../specialise/attention-form.js";
-import type { BlockAccess } from "../../specialise/block-access.js";
+import { onAxes } from "../../specialise/block-access.js";
 import { attentionPipeline, type BarrierName, type Step, VALUES } from "../../specialise/pipeline.js";
 import type { SpecialisedAttention } from "../../specialise/specialised-attention.js";
-import type { Dim } from "../../types/shape.js";
 import { constexprType } from "../../types/types.js";
 import type { Expression, Name } from "../python/py.js";
 import * as py from "../python/py-build.js";
 import { AttentionBounds } from "./attention-bounds.js";
 import { LOAD_BLOCK } from "./gluon-helpers.js";
-import type { AttentionNames, Staged } from "./part-names.js";
+import type { AttentionNames, SizeOf, Staged } from "./part-names.js";
 import { INTEGER } from "./part-writer.js";
-
-export type SizeOf = (dim: Dim) => Expression;
 
 /** Whether the step waits for or signals a consumer's own barrier. */
 export const isOwn = (step: Step): step is Extract<Step, { readonly barrier: BarrierName }> =>
@@ -63,7 +60,13 @@ export class AttentionLoads extends AttentionBounds {
     this.do(
       (place, ...given) => {
         const block = py.call(py.attribute(queries.blocks, "index"), place!);
-        return py.call(LOAD_BLOCK, queries.descriptor, this.inPart(given, place!), barrier(place!), block);
+        return py.call(
+          LOAD_BLOCK,
+          queries.descriptor,
+          this.inPart(queries.first, given, place!),
+          barrier(place!),
+          block,
+        );
       },
       part,
       ...starts,
@@ -94,22 +97,13 @@ export class AttentionLoads extends AttentionBounds {
     const { descriptor, blocks } = this.names.values;
     const [, columns] = this.specialised.form.shape;
     const zero = py.number("0");
-    const lead = this.loop.values.block.lead.map(() => zero);
-    const starts = [...lead, py.unary("-", this.size(columns)), zero];
+    const { lead, first } = this.loop.values.block;
+    const none = lead.map(() => zero);
+    const starts = onAxes<Expression>(none, first, [py.unary("-", this.size(columns)), zero]);
     this.do((slot) => {
       const into = py.call(py.attribute(blocks, "index"), slot!);
       return py.call(LOAD_BLOCK, descriptor, py.list(...starts), this.barrier(barrier, slot!), into);
     }, this.read(this.slot));
-  }
-
-  /** Where a block lies. */
-  starts({ lead, axes }: BlockAccess): readonly Argument[] {
-    return [...lead, ...axes.map((axis) => this.startOf(axis))];
-  }
-
-  /** Where a consumer's rows of a block lie. */
-  inPart(starts: readonly Expression[], part: Expression): Expression {
-    return py.list(...starts.map((start, i) => (i === starts.length - 2 ? this.rowsFrom(start, part) : start)));
   }
 
   /** Waits for a consumer's own barrier, which has a phase for each tile. */

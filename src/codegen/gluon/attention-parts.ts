@@ -14,10 +14,11 @@ import { storedValue } from "../../specialise/tensor-blocks.js";
 import type { Expression } from "../python/py.js";
 import * as py from "../python/py-build.js";
 import { WRITE_BLOCK } from "./gluon-helpers.js";
-import type { AttentionNames, Staged } from "./part-names.js";
+import type { AttentionNames, SizeOf } from "./part-names.js";
 import { type Build, INTEGER } from "./part-writer.js";
 import type { Part } from "./parts.js";
-import { AttentionLoads, isOwn, type SizeOf } from "./attention-loads.js";
+import { AttentionLoads, isOwn } from "./attention-loads.js";
+import { tileIn } from "./pipeline-part.js";
 import { withShortLives } from "./short-lives.js";
 
 export function attentionProducer(specialised: SpecialisedAttention, names: AttentionNames, size: SizeOf): Part {
@@ -26,15 +27,6 @@ export function attentionProducer(specialised: SpecialisedAttention, names: Atte
 
 export function attentionConsumer(specialised: SpecialisedAttention, names: AttentionNames, size: SizeOf): Part {
   return new AttentionPart(specialised, names, size, true).build(attentionPipeline.consumer);
-}
-
-/** The tile of a slot's block, as a product takes it: `k_blocks.index(slot).reshape([BLOCK_N, HEAD_DIM]).permute((1, 0))`. */
-function tileIn(staged: Staged, isSwapped: boolean, sizes: readonly Expression[], slot: Expression): Expression {
-  const block = py.call(py.attribute(staged.blocks, "index"), slot);
-  const shape = isSwapped ? sizes.toReversed() : sizes;
-  const isMatrix = staged.tensor.dims.length === 2;
-  const tile = isMatrix ? block : py.call(py.attribute(block, "reshape"), py.list(...shape));
-  return isSwapped ? py.call(py.attribute(tile, "permute"), py.tuple(py.number("1"), py.number("0"))) : tile;
 }
 
 class AttentionPart extends AttentionLoads {
@@ -344,10 +336,10 @@ class AttentionPart extends AttentionLoads {
 
   #storeBlock(statement: OpStatement, block: BlockAccess): void {
     const { part, outputs } = this.names;
-    const { descriptor, blocks } = outputs.get(block.tensor)!;
+    const { descriptor, blocks, first } = outputs.get(block.tensor)!;
     const build: Build = (value, ...starts) => {
       const own = py.call(py.attribute(blocks, "index"), part);
-      return py.call(WRITE_BLOCK, value!, descriptor, this.inPart(starts, part), own);
+      return py.call(WRITE_BLOCK, value!, descriptor, this.inPart(first, starts, part), own);
     };
     const operands = [storedValue(statement)!, ...this.starts(block)];
     this.append({ ...statement, op: this.op("write", build, operands.length), operands, options: {} });

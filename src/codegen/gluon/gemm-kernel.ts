@@ -5,6 +5,7 @@ import { extentDim } from "../../specialise/block-index.js";
 import * as py from "../python/py-build.js";
 import type { Expression, FunctionDef, Name } from "../python/py.js";
 import type { TensorParam } from "../../ir/nodes.js";
+import type { Dim } from "../../types/shape.js";
 import type { BlockSizes, GluonConfig } from "./gluon-kernel.js";
 import { type Emission, GluonEmitter } from "./gluon-emitter.js";
 import type { PartNames, Staged } from "./part-names.js";
@@ -19,11 +20,10 @@ export class GemmEmitter extends GluonEmitter<PartNames> {
   ) {
     super(emission, gemmPipeline);
     const { form } = specialised;
-    const [a, b] = form.operands.map(({ block }) => this.stagedOf(block.tensor));
-    const outputs = [...new Set(form.stores.map(({ tensor }) => tensor))];
+    const [a, b] = form.operands.map(({ block }) => this.stagedOf(block));
     this.shared = {
       operands: [a!, b!],
-      outputs: new Map(outputs.map((tensor) => [tensor, this.stagedOf(tensor)])),
+      outputs: this.stagedOutputs(form.stores),
       barriers: this.barrierNames({}),
       stages: this.takeName("STAGES"),
       consumers: this.takeName("CONSUMERS"),
@@ -47,9 +47,12 @@ export class GemmEmitter extends GluonEmitter<PartNames> {
   functions(): readonly FunctionDef[] {
     const { ir, names } = this.emission;
     const { specialised, shared } = this;
-    const producer = this.partFunction(`_${names.wrapper}_load`, producerPart(ir, specialised, shared), []);
+    const size = (dim: Dim) => this.dimension(dim);
+    const producer = this.partFunction(`_${names.wrapper}_load`, producerPart(ir, specialised, shared, size), []);
     const layout = this.productLayout(shared.layout, specialised.form.shape[1]);
-    const consumer = this.partFunction(`_${names.wrapper}_multiply`, consumerPart(ir, specialised, shared), [layout]);
+    const consumer = this.partFunction(`_${names.wrapper}_multiply`, consumerPart(ir, specialised, shared, size), [
+      layout,
+    ]);
     const { stages, consumers, depth, operands, outputs } = shared;
     const [a, b] = operands;
     const kernel = this.kernelFunction([
@@ -93,6 +96,6 @@ export class GemmEmitter extends GluonEmitter<PartNames> {
       const store = form.stores.find((each) => each.tensor === tensor)!;
       return [part, py.binary(dim(extentDim(store.axes[1]!.extent)), "//", constant(this.shared.pieces))];
     };
-    return this.staged().map((staged, i) => [staged, given[i] ?? written(staged.tensor)]);
+    return this.staged().map((staged, i) => [staged, this.blockOf(staged, given[i] ?? written(staged.tensor))]);
   }
 }

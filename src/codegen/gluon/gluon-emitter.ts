@@ -3,6 +3,7 @@ import { LaunchFacts } from "../../analysis/launch-facts.js";
 import { nonNegativeValues } from "../../analysis/signs.js";
 import type { KernelIR, TensorParam, Value } from "../../ir/nodes.js";
 import type { SourceIndex } from "../../ir/source.js";
+import { type BlockAccess, onAxes } from "../../specialise/block-access.js";
 import type { Consumers } from "../../specialise/attention-configs.js";
 import type { BarrierName, Pipeline } from "../../specialise/pipeline.js";
 import type { Elem } from "../../types/dtype.js";
@@ -71,12 +72,25 @@ export abstract class GluonEmitter<Shared extends PipelineNames> {
     return py.name(this.#taken.take(wanted));
   }
 
-  stagedOf(tensor: TensorParam): Staged {
+  stagedOf({ tensor, first }: Pick<BlockAccess, "tensor" | "first">): Staged {
     return {
       tensor,
+      first,
       descriptor: this.takeName(tensor.block ? `${tensor.name}_block_desc` : `${tensor.name}_desc`),
       blocks: this.takeName(`${tensor.name}_blocks`),
     };
+  }
+
+  /** The block of its descriptor, of so many rows and columns. */
+  blockOf({ tensor, first }: Staged, own: readonly Expression[]): readonly Expression[] {
+    const lead = Array.from({ length: tensor.dims.length - 2 }, () => py.number("1"));
+    return onAxes(lead, first, own as readonly [Expression, Expression]);
+  }
+
+  /** The outputs that are written in blocks. */
+  stagedOutputs(blocks: readonly BlockAccess[]): ReadonlyMap<TensorParam, Staged> {
+    const firsts = blocks.filter((block, i) => blocks.findIndex(({ tensor }) => tensor === block.tensor) === i);
+    return new Map(firsts.map((block) => [block.tensor, this.stagedOf(block)]));
   }
 
   barrierNames(words: Readonly<Partial<Record<BarrierName, string>>>): ReadonlyMap<BarrierName, Name> {

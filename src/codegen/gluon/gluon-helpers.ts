@@ -65,8 +65,8 @@ function gluonFunction(name: string, params: string, docstring: string, text: st
   };
 }
 
-/** What a product calls. */
-const pieceHelpers: readonly FunctionDef[] = [
+/** What a product calls; blocks of more axes than a tile's are seen as tiles. */
+const pieceHelpers = (hasLead: boolean): readonly FunctionDef[] => [
   gluonFunction(
     PIECES_OF,
     "tile count:gl.constexpr",
@@ -86,10 +86,10 @@ else:
 for i in gl.static_range(count):
     block = blocks.index(part * depth + i % depth)
     tma.store_wait(depth - 1)
-    block.store(pieces[i])
+    ${hasLead ? "block.reshape(pieces[i].shape)" : "block"}.store(pieces[i])
     fence_async_shared()
-    columns = start[1] + i * (tile.shape[1] // count)
-    ${STORE_BLOCK}(desc, [start[0], columns], block)`,
+    columns = start[${hasLead ? -1 : 1}] + i * (tile.shape[1] // count)
+    ${STORE_BLOCK}(desc, ${hasLead ? "start[:-1] + [columns]" : "[start[0], columns]"}, block)`,
   ),
 ];
 
@@ -107,7 +107,7 @@ ${STORE_BLOCK}(desc, start, block)`,
 ];
 
 /** The functions for the GPU that the parts of a kernel call. */
-export const deviceHelpers = { gemm: pieceHelpers, attention: blockHelpers };
+export const deviceHelpers = { gemm: pieceHelpers(false), batch: pieceHelpers(true), attention: blockHelpers };
 
 export const hostHelpers: readonly FunctionDef[] = [
   helper(

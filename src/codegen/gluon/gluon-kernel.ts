@@ -9,9 +9,12 @@ import type { Expression, FunctionDef, Name } from "../python/py.js";
 import { AttentionEmitter } from "./attention-kernel.js";
 import { GemmEmitter } from "./gemm-kernel.js";
 import type { Emission, Taken } from "./gluon-emitter.js";
+import type { deviceHelpers } from "./gluon-helpers.js";
 import type { Staged } from "./part-names.js";
 
 export interface GluonKernel {
+  /** Which functions for the GPU its parts call. */
+  readonly helpers: keyof typeof deviceHelpers;
   readonly functions: readonly FunctionDef[];
   /** The kernel that a launch names. */
   readonly name: string;
@@ -52,7 +55,9 @@ export function gluonKernel(specialised: Specialised, emission: Emission, asked:
   const emitter = isGemm ? new GemmEmitter(emission, specialised) : new AttentionEmitter(emission, specialised);
   const functions = emitter.functions();
   const kernel = functions.at(-1)!;
+  const hasLead = isGemm && specialised.form.stores.some(({ lead }) => lead.length > 0);
   return {
+    helpers: hasLead ? "batch" : specialised.kind,
     functions,
     name: kernel.name,
     takes: emitter.taken(kernel),

@@ -1,11 +1,14 @@
 /** What the parts of a warp-specialised kernel call the things that they share. */
 import type { TensorParam } from "../../ir/nodes.js";
 import type { BarrierName } from "../../specialise/pipeline.js";
-import type { Name } from "../python/py.js";
+import type { Dim } from "../../types/shape.js";
+import type { Expression, Name } from "../python/py.js";
 
 /** A tensor's descriptor, and the shared memory that its blocks pass through. */
 export interface Staged {
   readonly tensor: TensorParam;
+  /** Which of its axes is the first of a block's two. */
+  readonly first: number;
   readonly descriptor: Name;
   readonly blocks: Name;
 }
@@ -42,3 +45,5 @@ export interface AttentionNames extends PipelineNames {
   readonly scoresLayout: Name;
   readonly sumLayout: Name;
 }
+
+export type SizeOf = (dim: Dim) => Expression;

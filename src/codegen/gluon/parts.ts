@@ -5,24 +5,26 @@
 import {
   type Argument,
   type Block,
+  type IfStatement,
   type KernelIR,
   type LetStatement,
   type OpStatement,
-  type ReadStatement,
   type Statement,
   type Value,
 } from "../../ir/nodes.js";
 import { walk } from "../../ir/walk.js";
 import { axisOf, isProgram } from "../../specialise/longest-rows.js";
 import { storedValue } from "../../specialise/tensor-blocks.js";
+import { axisIn } from "../../specialise/block-access.js";
 import { gemmPipeline, type Step } from "../../specialise/pipeline.js";
 import { consumed, produced, type SpecialisedGemm } from "../../specialise/specialised-gemm.js";
 import type { Built } from "../body/spelling.js";
 import type { Expression } from "../python/py.js";
 import * as py from "../python/py-build.js";
 import { LOAD_BLOCK, WRITE_PIECES } from "./gluon-helpers.js";
-import type { PartNames } from "./part-names.js";
+import type { PartNames, SizeOf } from "./part-names.js";
 import { type Build, INTEGER } from "./part-writer.js";
+import { tileIn } from "./pipeline-part.js";
 import { TilePart } from "./tile-part.js";
 
 /** A part's program, and the expressions of the ops that are its own. */
@@ -31,12 +33,12 @@ export interface Part {
   readonly built: Built;
 }
 
-export function producerPart(ir: KernelIR, specialised: SpecialisedGemm, names: PartNames): Part {
-  return new PartBuilder(ir, specialised, names).build(gemmPipeline.producer);
+export function producerPart(ir: KernelIR, specialised: SpecialisedGemm, names: PartNames, size: SizeOf): Part {
+  return new PartBuilder(ir, specialised, names, size).build(gemmPipeline.producer);
 }
 
-export function consumerPart(ir: KernelIR, specialised: SpecialisedGemm, names: PartNames): Part {
-  return new PartBuilder(ir, specialised, names).build(gemmPipeline.consumer);
+export function consumerPart(ir: KernelIR, specialised: SpecialisedGemm, names: PartNames, size: SizeOf): Part {
+  return new PartBuilder(ir, specialised, names, size).build(gemmPipeline.consumer);
 }
 
 class PartBuilder extends TilePart {
@@ -47,6 +49,7 @@ class PartBuilder extends TilePart {
     readonly ir: KernelIR,
     readonly specialised: SpecialisedGemm,
     readonly names: PartNames,
+    readonly size: SizeOf,
   ) {
     super(specialised.form.accumulator.variable.scope, specialised.form.shape[0], names);
   }
@@ -155,18 +158,17 @@ class PartBuilder extends TilePart {
   #copy(operand: 0 | 1): void {
     const { block, swapped } = this.specialised.form.operands[operand];
     const { descriptor, blocks } = this.names.operands[operand]!;
-    const own = swapped ? 1 : 0;
+    const own = axisIn(block, swapped ? 1 : 0);
     const copy = (part: Value | undefined): void => {
-      const starts = block.axes.map((axis) => this.startOf(axis));
+      const starts = this.starts(block);
       this.do(
         (...given) => {
-          const [first, second, slot, index] = given as [Expression, Expression, Expression, Expression | undefined];
-          const at = [first, second].map((start, axis) =>
-            index && axis === own ? this.rowsFrom(start, index) : start,
-          );
+          const places = given.slice(0, starts.length);
+          const [slot, index] = given.slice(starts.length) as [Expression, Expression | undefined];
+          const at = index ? this.inPart(own, places, index) : py.list(...places);
           const to = index ? py.binary(py.binary(slot, "*", this.names.consumers), "+", index) : slot;
           const into = py.call(py.attribute(blocks, "index"), to);
-          return py.call(LOAD_BLOCK, descriptor, py.list(...at), this.barrier("filled", slot), into);
+          return py.call(LOAD_BLOCK, descriptor, at, this.barrier("filled", slot), into);
         },
         ...starts,
         this.read(this.slot),
@@ -196,9 +198,10 @@ class PartBuilder extends TilePart {
     const { operands } = this.specialised.form;
     this.#sum((sum, slot) => {
       const own = py.binary(py.binary(slot!, "*", this.names.consumers), "+", this.names.part);
+      const [, columns, inner] = this.specialised.form.shape;
       const [a, b] = operands.map(({ swapped }, i) => {
-        const block = py.call(py.attribute(this.names.operands[i]!.blocks, "index"), i === 0 ? own : slot!);
-        return swapped ? py.call(py.attribute(block, "permute"), py.tuple(py.number("1"), py.number("0"))) : block;
+        const sizes = i === 0 ? [this.rowsOfPart(), this.size(inner)] : [this.size(inner), this.size(columns)];
+        return tileIn(this.names.operands[i]!, swapped, sizes, i === 0 ? own : slot!);
       });
       return py.call("warpgroup_mma", a!, b!, sum!, py.keyword("is_async", py.boolean(true)));
     }, this.read(this.slot));
@@ -245,10 +248,10 @@ class PartBuilder extends TilePart {
   }
 
   #storePieces(statement: OpStatement, place: number): void {
-    const { axes, tensor } = this.specialised.form.stores[place]!;
-    const { descriptor, blocks } = this.names.outputs.get(tensor)!;
-    const build: Build = (value, row, column) => {
-      const at = py.list(this.rowsFrom(row!, this.names.part), column!);
+    const store = this.specialised.form.stores[place]!;
+    const { descriptor, blocks, first } = this.names.outputs.get(store.tensor)!;
+    const build: Build = (value, ...starts) => {
+      const at = this.inPart(first, starts, this.names.part);
       return py.call(
         WRITE_PIECES,
         value!,
@@ -260,18 +263,32 @@ class PartBuilder extends TilePart {
         this.names.depth,
       );
     };
-    const operands = [storedValue(statement)!, ...axes.map((axis) => this.startOf(axis))];
+    const operands = [storedValue(statement)!, ...this.starts(store)];
     this.append({ ...statement, op: this.op("write", build, operands.length), operands, options: {} });
   }
 
   // ---- statements ---------------------------------------------------------------------------------------------------
 
-  #appendNeeded(statements: readonly (OpStatement | ReadStatement)[]): void {
-    for (const statement of statements)
-      if (!this.#needed.has(statement)) continue;
-      else if (statement.kind === "read") this.append(statement);
-      else if (statement.op.facts.asks === "program") this.appendProgram(statement);
-      else this.append(this.inRows(statement));
+  #appendNeeded(statements: readonly Statement[]): void {
+    for (const statement of statements) if (this.#needed.has(statement)) this.#appendOwn(statement);
+  }
+
+  #appendOwn(statement: Statement): void {
+    if (statement.kind === "if") this.#appendBranch(statement);
+    else if (statement.kind !== "op") this.append(statement);
+    else if (statement.op.facts.asks === "program") this.appendProgram(statement);
+    else this.append(this.inRows(statement));
+  }
+
+  /** A branch is needed as a whole. */
+  #appendBranch(statement: IfStatement): void {
+    const [then, otherwise] = [statement.then, statement.otherwise].map(({ statements, yields }): Block => {
+      const own = this.block(() => {
+        for (const inner of statements) this.#appendOwn(inner);
+      });
+      return { ...own, yields };
+    });
+    this.append({ ...statement, then: then!, otherwise: otherwise! });
   }
 }
 

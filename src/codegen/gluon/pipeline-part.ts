@@ -1,13 +1,23 @@
 /** What the parts of every pipeline have: the count of turns, its barriers, and the rows of one consumer. */
 import { type Argument, isList, isValue, type OpStatement, type Scope, type Variable } from "../../ir/nodes.js";
+import { type BlockAccess, onAxes } from "../../specialise/block-access.js";
 import type { BlockIndex } from "../../specialise/block-index.js";
 import type { BarrierName, Step } from "../../specialise/pipeline.js";
 import { constexprType } from "../../types/types.js";
 import type { Dim } from "../../types/shape.js";
 import type { Expression } from "../python/py.js";
 import * as py from "../python/py-build.js";
-import type { PipelineNames } from "./part-names.js";
+import type { PipelineNames, Staged } from "./part-names.js";
 import { INTEGER, PartWriter } from "./part-writer.js";
+
+/** The tile of a slot's block, as a product takes it: `k_blocks.index(slot).reshape([BLOCK_N, HEAD_DIM]).permute((1, 0))`. */
+export function tileIn(staged: Staged, isSwapped: boolean, sizes: readonly Expression[], slot: Expression): Expression {
+  const block = py.call(py.attribute(staged.blocks, "index"), slot);
+  const shape = isSwapped ? sizes.toReversed() : sizes;
+  const isMatrix = staged.tensor.dims.length === 2;
+  const tile = isMatrix ? block : py.call(py.attribute(block, "reshape"), py.list(...shape));
+  return isSwapped ? py.call(py.attribute(tile, "permute"), py.tuple(py.number("1"), py.number("0"))) : tile;
+}
 
 export class PipelinePart extends PartWriter {
   readonly count: Variable;
@@ -89,6 +99,17 @@ export class PipelinePart extends PartWriter {
       kinds[i]?.startsWith("shape") && operand && isList(operand) ? operand.map(own) : operand,
     );
     return { ...statement, operands: shaped };
+  }
+
+  /** Where a block lies. */
+  starts({ lead, first, axes }: BlockAccess): readonly Argument[] {
+    const [own, last] = axes.map((axis) => this.startOf(axis));
+    return onAxes(lead, first, [own!, last!]);
+  }
+
+  /** Where a consumer's rows of a block lie, on the axis that has them. */
+  inPart(axis: number, starts: readonly Expression[], part: Expression): Expression {
+    return py.list(...starts.map((start, i) => (i === axis ? this.rowsFrom(start, part) : start)));
   }
 
   startOf({ starts }: BlockIndex): Argument {

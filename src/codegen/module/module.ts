@@ -59,7 +59,7 @@ export function emitModule(
   const { jits, launcher } = kernelPart(ir, names, source, isTraceable, gluon);
   const parts: Statement[] = [
     ...jits,
-    ...(specialised && gluon ? specialisedPart(ir, specialised, gluon, names, module) : []),
+    ...(gluon ? specialisedPart(ir, gluon, names, module) : []),
     launcher,
     ...(op ? opDefinitions(ir, names, launcher, sizeBindings(ir, names), op) : []),
     ...fixedExports(ir, names, positional(launcher), source, { providers, dtypes }),
@@ -112,18 +112,18 @@ function beforeKernel(ir: KernelIR, names: KernelNames): Block {
 }
 
 /** The functions of the warp-specialised kernel, with the hook of its configs. */
-function specialisedPart(
-  ir: KernelIR,
-  { kind }: Specialised,
-  kernel: GluonKernel,
-  names: KernelNames,
-  module: Names,
-): Block {
+function specialisedPart(ir: KernelIR, kernel: GluonKernel, names: KernelNames, module: Names): Block {
   const hook = blockHook(ir, kernel, names, module.take("_set_specialised_blocks"));
   const [parts, main] = [kernel.functions.slice(0, -1), kernel.functions.at(-1)!];
   const pruner = module.take("_fitting_configs");
   const decorators = [tuned(ir, names, kernel, hook.name, pruner), ...main.decorators];
-  return [...deviceHelpers[kind], ...parts, hook, ...thricePruner(ir, kernel, names, pruner), { ...main, decorators }];
+  return [
+    ...deviceHelpers[kernel.helpers],
+    ...parts,
+    hook,
+    ...thricePruner(ir, kernel, names, pruner),
+    { ...main, decorators },
+  ];
 }
 
 function kernelPart(

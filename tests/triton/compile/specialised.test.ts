@@ -93,6 +93,10 @@ const all: readonly Sample[] = [
   { name: "on_two_axes", kernel: products.onTwoAxes },
   { name: "twice", kernel: products.twice, others: { d: "float32" } },
   { name: "normalised", kernel: products.normalised },
+  { name: "batched", kernel: products.batched },
+  { name: "projected", kernel: products.projected, others: { c: "float32" } },
+  { name: "chosen", kernel: products.chosen, constants: { HAS_BIAS: true, SILU: true } },
+  { name: "between_heads", kernel: attentions.betweenHeads, constants: { D: head, CAUSAL: isCausal } },
   { name: "attention", kernel: attention, constants: { HEAD_DIM: head, CAUSAL: isCausal } },
   {
     name: "in_two_loops",

@@ -24,6 +24,9 @@ const productKernels = {
   onTwoAxes: products.onTwoAxes,
   twice: products.twice,
   normalised: products.normalised,
+  batched: products.batched,
+  projected: products.projected,
+  chosen: products.chosen,
   named: products.named,
   asksLate: products.asksLate,
 };
@@ -32,6 +35,7 @@ const attentionKernels = {
   attention,
   relativeAttention,
   ...modifications,
+  betweenHeads: attentions.betweenHeads,
   byHead: attentions.byHead,
   byTurn: attentions.byTurn,
   clamped: attentions.clamped,
@@ -86,7 +90,8 @@ function productSizes(place: Place, { pick, whole }: Draw) {
   const of = { few: () => whole(1, 40), whole: () => 128, ragged: () => whole(129, 300), many: () => whole(300, 420) };
   const turns = { few: whole(1, 8), whole: 16, ragged: whole(9, 40), many: pick([2, 8, 25]) };
   // Rows of a described tensor are whole 16 bytes apart.
-  return { M: of[place](), N: 8 * Math.ceil(of[place]() / 8), K: 8 * turns[place] };
+  const count = whole(1, 2);
+  return { M: of[place](), N: 8 * Math.ceil(of[place]() / 8), K: 8 * turns[place], B: count, H: count };
 }
 
 function attentionSizes(place: Place, { pick, whole }: Draw) {
@@ -144,7 +149,9 @@ describe("warp-specialised kernels in the emulator", () => {
       const draw = drawFrom(seed);
       const sizes = form === "product" ? productSizes(place, draw) : attentionSizes(place, draw);
       const kernel = built.get(name);
-      const more = form === "product" ? {} : besides(name, (sizes as { S: number }).S, draw);
+      const flags = { HAS_BIAS: draw.pick([true, false]), SILU: draw.pick([true, false]) };
+      const more: ReturnType<typeof besides> =
+        form === "product" ? { constexprs: flags } : besides(name, (sizes as { S: number }).S, draw);
       const length = kernel.signature.tensors[0].dims.at(-1);
       const isFree = kernel.signature.constexprs.some((each: any) => each.name === length);
       const head = { [length]: isFree ? draw.pick([64, 64, 128]) : name === "headsOf128" ? 128 : 64 };

@@ -50,6 +50,9 @@ describe("should recognise", () => {
     ["a product of a transposed tensor, written twice", near.twice, 2],
     ["a product with a sum over columns", near.normalised, 1],
     ["a product over a grid of two axes", near.onTwoAxes, 1],
+    ["a product of each batch", near.batched, 1],
+    ["a product of heads between rows, with options that change nothing", near.projected, 1],
+    ["a product whose bias and activation are chosen", near.chosen, 1],
   ])("%s", (_, kernel, stores) => {
     const found = formOf(kernel);
     if (found instanceof Unsuited || found.kind !== "gemm") throw new Error(reasonOf(found));
@@ -81,6 +84,7 @@ describe("should recognise attention", () => {
     ["of keys near each row, with scores that are changed", attentions.windowed, 1, 1],
     ["without a mask", attentions.unmasked, 1, 1],
     ["of batches of heads that share keys", attentions.grouped, 1, 1],
+    ["of heads between the elements of a row", attentions.betweenHeads, 1, 1],
     ["with two blocks to write", attentions.twoOutputs, 1, 2],
     ["of keys in a window, in three loops", modifications.slidingWindow, 3, 1],
     ["with scores that approach a number", modifications.softCapped, 1, 1],
@@ -200,7 +204,9 @@ test.each([
   ["blocks that are changed first", near.doubled, "its product takes what no load in the loop reads"],
   ["a masked load", near.masked, "the copy engine takes no mask"],
   ["a product of float32", near.single, "it multiplies float32; the form takes float16 and bfloat16"],
-  ["an op that Gluon lacks", near.tanhed, "Gluon has no tl.sigmoid"],
+  ["an op that Gluon lacks", near.tanhed, "Gluon has no libdevice.tanh"],
+  ["a number for each row", near.rowSums, "it writes a number for each row or column; a product is written in blocks"],
+  ["blocks of two shapes", near.unlikeBlocks, "it writes c in blocks of different shapes"],
   [
     "a square of one constexpr",
     near.square,
@@ -209,7 +215,8 @@ test.each([
   ["places that depend on memory", near.indirect, "where its blocks lie depends on what it loads"],
   ["tiles that do not fit", near.small, /^none of its configs has tiles that fit/],
   ["offsets of 64 bits", near.wide, "the copy engine counts in int32, and where its block lies is of another dtype"],
-  ["a branch around the store", near.guarded, "it has a branch around its product"],
+  ["a branch around the store", near.guarded, "it decides at run time around its product"],
+  ["a value that is decided at run time", near.decided, "it decides at run time around its product"],
 ])("should refuse %s", (_, kernel, reason) => {
   expect(refusal(kernel)).toMatch(reason);
 });

@@ -121,8 +121,8 @@ export interface DescriptorBuilder extends DeclareDescriptor<"in"> {
 }
 /**
  * A raw pointer. Its extent is unknown unless `numel` says how many elements the caller's tensor has at least, as a
- * number or the name of a size; the wrapper checks it, and the evaluator then knows the memory behind it. What is written
- * through it may share memory only with other pointers, and with none whose extent is known if its own is.
+ * number or the name of a size, which the wrapper checks. What is written through it shares memory with other pointers
+ * at most, and with none if both have `numel`.
  */
 export type PointerBuilder = <D extends DType<any>>(
   dtype: D,

@@ -232,10 +232,9 @@ export interface Spec<P, Derived extends string = never, Heuristic extends strin
   readonly shapes?: readonly Sizes<P, NoInfer<Derived>, NoInfer<Heuristic>>[];
   /**
    * Overrides parts of the default tolerance: an element may differ by `atol + rtol * |expected|`, plus `rms` times the
-   * root mean square of the output. It holds for the kernel's algorithm too. `atol` replaces the default `rms`.
-   *
-   * Integers must be equal, unless `atol` is 1 or more: they may then be off by so much, in no more than the part `share`
-   * of the elements, 0.01 unless given. Parts may also be given by the name of an output, `{ q: { atol: 1 } }`.
+   * root mean square of the output. It holds for the kernel's algorithm too. `atol` replaces the default `rms`. Integers
+   * are equal, unless `atol` is 1 or more: then at most the part `share` of them, by default 0.01, may be so far off.
+   * `{ q: { atol: 1 } }` is for the output `q`.
    */
   readonly tolerance?: ToleranceSpec & { readonly [K in TensorNames<P, "out" | "inout">]?: ToleranceSpec };
 }

@@ -152,7 +152,8 @@ class Evaluation {
       return [param, param === "dtype" && isDTypeName(value) ? this.#dtype(value) : value] as const;
     });
     if (record.casts && isFloat(record.casts)) {
-      if (this.#unrounded) return entries[0]![1];
+      const [[, input]] = entries as [(typeof entries)[number]];
+      if (this.#unrounded) return isArray(input!) ? this.#integers.of(input, record.casts) : input;
       this.#onRounding?.();
     }
     const values = Object.fromEntries(entries);
@@ -164,9 +165,12 @@ class Evaluation {
     const target = call.name === "to" ? values["dtype"] : record.casts;
     const cast = this.#integers.cast(values["input"], target);
     if (cast) return cast;
-    const operands = this.#integers.operands(record, values);
+    const isLiteral = (param: string): boolean => !isTorchNode(given[param]);
+    const operands = this.#integers.operands(record, values, isLiteral);
     const result = record.run(operands, random, (param) => isTruth(given[param], this.#inputs));
-    return typeof result !== "number" && isArray(result) ? this.#integers.result(record, operands, result) : result;
+    return typeof result !== "number" && isArray(result)
+      ? this.#integers.result(record, operands, isLiteral, result)
+      : result;
   }
 }
 

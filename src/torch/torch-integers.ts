@@ -9,6 +9,9 @@ import { torchArray, type TorchArray } from "./torch-array.js";
 import { type Args, isArray, type TorchValue } from "./torch-call.js";
 import type { TorchFunction } from "./torch-record.js";
 
+/** Whether an argument is a number that the author wrote. */
+type IsLiteral = (param: string) => boolean;
+
 export class TorchIntegers {
   readonly #dtypes = new WeakMap<TorchArray, IntName>();
 
@@ -18,8 +21,9 @@ export class TorchIntegers {
    * @throws NotEvaluated if they are not exact.
    */
   of(x: TorchArray, dtype: DTypeName): TorchArray {
-    // A number with a fraction makes floats of integers.
-    if (!isInt(dtype) || !x.data.every(Number.isInteger)) return x;
+    if (!isInt(dtype)) return this.#dtypes.has(x) ? torchArray(x.shape, x.data) : x;
+    // NaN, such as a remainder of a division by 0, is no integer.
+    if (!x.data.every(Number.isInteger)) return x;
     if (!x.data.every(Number.isSafeInteger))
       throw new NotEvaluated(`the reference computes ${dtype} beyond 2^53, which only PyTorch does exactly`);
     const wrap = wrapInteger(dtype);
@@ -32,8 +36,8 @@ export class TorchIntegers {
   }
 
   /** What a function gets: integers in their promoted dtype, which tensors of no axes do not decide. */
-  operands({ integers = [] }: TorchFunction, args: Args): Args {
-    const dtype = this.#promoted(integers, args);
+  operands({ integers = [] }: TorchFunction, args: Args, isLiteral: IsLiteral): Args {
+    const dtype = this.#promoted(integers, args, isLiteral);
     if (!dtype) return args;
     const cast = (value: TorchValue): TorchValue => (this.#isNarrowed(value, dtype) ? this.of(value, dtype) : value);
     return { ...args, ...Object.fromEntries(integers.map((param) => [param, cast(args[param])])) };
@@ -46,20 +50,25 @@ export class TorchIntegers {
   }
 
   /** The result of a call as PyTorch has it. Where the dtype is not known, it is as it was computed. */
-  result(record: TorchFunction, args: Args, x: TorchArray): TorchArray {
-    const dtype = this.#dtypeOf(record, args);
-    return dtype ? this.of(x, dtype) : x;
+  result(record: TorchFunction, args: Args, isLiteral: IsLiteral, x: TorchArray): TorchArray {
+    // An array that a function gives back as it is may be one of floats now.
+    return this.of(x, this.#dtypeOf(record, args, isLiteral) ?? "float64");
   }
 
-  #dtypeOf({ params, casts, views, truth, integers, widens }: TorchFunction, args: Args): DTypeName | undefined {
+  #dtypeOf(record: TorchFunction, args: Args, isLiteral: IsLiteral): DTypeName | undefined {
+    const { params, casts, views, truth, integers, widens } = record;
     if (casts) return casts;
     if (isDType(args["dtype"])) return args["dtype"];
     if (truth === "always") return "int1";
-    const promoted = this.#promoted(views ? params.slice(0, 1) : (integers ?? []), args);
+    const promoted = this.#promoted(views ? params.slice(0, 1) : (integers ?? []), args, isLiteral);
     return widens && (promoted || integers?.length === 0) ? "int64" : promoted;
   }
 
-  #promoted(params: readonly string[], args: Args): IntName | undefined {
+  #promoted(params: readonly string[], args: Args, isLiteral: IsLiteral): IntName | undefined {
+    // A number with a fraction makes floats of integers, and so does a caller's float that has none.
+    const isFloat = (param: string) =>
+      typeof args[param] === "number" && !(isLiteral(param) && Number.isInteger(args[param]));
+    if (params.some(isFloat)) return undefined;
     const given = params.flatMap((param) => arraysIn(args[param]));
     return promote(given.map((each) => ({ rank: each.shape.length, dtype: this.#dtypes.get(each) })));
   }

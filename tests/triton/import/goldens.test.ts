@@ -16,7 +16,6 @@ afterAll(() => reimporter.stop());
 
 /** Functions whose text is another one the second time, and why. */
 const apart: Readonly<Record<string, string>> = {
-  merge: "a doc whose lines break where the TypeScript has them is wrapped anew",
   dependent_add_kernel: "an argument that equals its default is left out",
   streamed_products_kernel: "of two numbers that tl.where chooses from, one is written with its dtype",
   sum_of_pieces_kernel: "the same",

@@ -100,8 +100,7 @@ function judgeIntegers(
     if (typeof right === "number" && !Number.isSafeInteger(right))
       throw new NotEvaluated(`${output} should be ${right}, and numbers beyond 2^53 are not exact here`);
     const wrapped = inDType(right);
-    const plain = Number(is) - Number(wrapped);
-    return Math.abs(Number.isSafeInteger(Number(is)) ? plain : Number(BigInt(is) - BigInt(wrapped)));
+    return Math.abs(typeof is === "bigint" ? Number(is - BigInt(wrapped)) : is - Number(wrapped));
   });
   const differing = difference.reduce((count, off) => count + Number(off > 0), 0);
   const steps = differing > Math.ceil(share * data.length) ? 0 : Math.floor(atol);

@@ -14,15 +14,18 @@ interface Deepest {
 
 /** Less than this is not what ended the stack. */
 const DEEP = 150;
+/** From here on a stack has ended whatever is thrown: a getter of a module loader may swallow it and give undefined. */
+const BEYOND = 5_000;
 
 /** What `visit` gives. Where the stack ends, the expression that `deepest` finds is refused. */
 export function descending<Result>(visit: () => Result, deepest: () => Deepest): Result {
   try {
     return visit();
   } catch (error) {
-    if (!(error instanceof RangeError && error.message.includes("call stack"))) throw error;
+    const isStack = error instanceof RangeError && error.message.includes("call stack");
+    if (!isStack && !(error instanceof TypeError)) throw error;
     const { depth, at } = deepest();
-    if (depth < DEEP) throw error;
+    if (depth < (isStack ? DEEP : BEYOND)) throw error;
     return fail(
       syntax(`this expression nests ${depth} levels, too many to be read; name parts of it with const, or loop`),
       at,

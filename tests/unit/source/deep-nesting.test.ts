@@ -1,6 +1,7 @@
 /** Expressions too deep for JavaScript's stack are refused at their line, where a RangeError had no place. */
 import { expect, test } from "vitest";
 import { TileScriptError } from "../../../src/diagnostics/diagnostic.js";
+import { descending } from "../../../src/source/deep-nesting.js";
 import { indexTexts } from "../../../src/source/source-texts.js";
 
 const FILE = "/deep.ts";
@@ -29,4 +30,17 @@ test.each([
 test("a few hundred levels are read", () => {
   expect(refused(`${"tl.exp(".repeat(100)}f${")".repeat(100)}`)).toBe("");
   expect(refused(`f${".add(1)".repeat(300)}`)).toBe("");
+});
+
+test("what a swallowed end of the stack leads to is refused alike, and a mistake of another kind is not", () => {
+  const failing = (error: Error, depth: number) => () =>
+    descending(
+      () => {
+        throw error;
+      },
+      () => ({ depth, at: undefined }),
+    );
+  expect(failing(new TypeError("reading undefined"), 20_000)).toThrow("nests 20000 levels");
+  expect(failing(new TypeError("reading undefined"), 200)).toThrow("reading undefined");
+  expect(failing(new Error("another"), 20_000)).toThrow("another");
 });

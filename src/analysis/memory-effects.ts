@@ -22,8 +22,10 @@ export const isWritten = (effects: Effects | undefined): boolean =>
 
 /** The raw pointers to whose memory the kernel writes. */
 export function writtenPointers(ir: KernelIR): readonly PointerParam[] {
+  const pointers = ir.params.filter((param) => param.kind === "pointer");
+  if (pointers.length === 0) return [];
   const touched = accesses(ir);
-  return ir.params.filter((param) => param.kind === "pointer").filter((param) => isWritten(touched.get(param)));
+  return pointers.filter((param) => isWritten(touched.get(param)));
 }
 
 /** How each tensor and each raw pointer is accessed, in helper functions too. */

@@ -1,6 +1,6 @@
 /** Integer arithmetic as in compiled code: wrapping, C division, PTX's shifts. */
 import { type IntName, isSigned } from "../types/dtype.js";
-import { bitsOf, type BigDType, type SmallIntDType } from "./numeric.js";
+import { bitsOf, type BigDType, isBig, type SmallIntDType } from "./numeric.js";
 
 /** Makes a function once for each dtype, so that each keeps its own compiled loop. */
 function perDType<F>(make: (dtype: SmallIntDType) => F): (dtype: SmallIntDType) => F {
@@ -27,16 +27,14 @@ export function wrapBig(dtype: BigDType): (x: bigint) => bigint {
   return dtype === "int64" ? (x) => BigInt.asIntN(64, x) : (x) => BigInt.asUintN(64, x);
 }
 
-/** Wraps any integer to a dtype; the result is a number where the dtype has at most 32 bits. */
+/** {@link wrap} for every dtype, of numbers that hold their integers exactly and of bigints. */
 export function wrapInteger(dtype: IntName): (x: number | bigint) => number | bigint {
-  const bits = bitsOf(dtype);
-  const ofBig = isSigned(dtype) ? BigInt.asIntN : BigInt.asUintN;
-  const [low, high] = isSigned(dtype) ? [-(2 ** (bits - 1)), 2 ** (bits - 1) - 1] : [0, 2 ** bits - 1];
-  return (x) => {
-    if (typeof x === "number" && x >= low && x <= high) return x;
-    const wrapped = ofBig(bits, BigInt(x));
-    return bits <= 32 ? Number(wrapped) : wrapped;
-  };
+  if (isBig(dtype)) {
+    const wrapped = wrapBig(dtype);
+    return (x) => wrapped(BigInt(x));
+  }
+  const wrapped = wrap(dtype);
+  return (x) => wrapped(typeof x === "bigint" ? Number(BigInt.asIntN(32, x)) : x);
 }
 
 /*

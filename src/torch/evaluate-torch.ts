@@ -3,11 +3,11 @@ import type { TensorData } from "../contract/compiled.js";
 import { fail } from "../diagnostics/diagnostic.js";
 import { torchCall } from "../diagnostics/catalogue/reference-codes.js";
 import { isFloat, unroundedDType } from "../numerics/numeric.js";
-import { type DTypeName, dtypeTable } from "../types/dtype.js";
+import type { DTypeName } from "../types/dtype.js";
 import { NotEvaluated, TorchRefuses } from "./not-evaluated.js";
 import { scalarArray, torchArray, type TorchArray } from "./torch-array.js";
 import { itemOf, torchAttributes } from "./torch-attributes.js";
-import { isArray, type TorchValue } from "./torch-call.js";
+import { isArray, isDTypeName, type TorchValue } from "./torch-call.js";
 import { TorchIntegers } from "./torch-integers.js";
 import { isTruth } from "./torch-facts.js";
 import { bound, recordOf } from "./torch-functions.js";
@@ -162,7 +162,7 @@ class Evaluation {
     const missing = record.needs?.find(isLeftOut);
     if (missing !== undefined) throw new TorchRefuses(`it needs ${missing}`);
     const random = record.draws && this.#random ? this.#random : notRandom(call.name);
-    const target = call.name === "to" ? values["dtype"] : record.casts;
+    const target = record.casts ?? (record.castsTo && values[record.castsTo]);
     const cast = this.#integers.cast(values["input"], target);
     if (cast) return cast;
     const isLiteral = (param: string): boolean => !isTorchNode(given[param]);
@@ -173,9 +173,6 @@ class Evaluation {
       : result;
   }
 }
-
-const isDTypeName = (value: TorchValue | undefined): value is DTypeName =>
-  typeof value === "string" && Object.hasOwn(dtypeTable, value);
 
 /** What PyTorch would refuse is an error at the author's call. */
 function located<R>({ name, at }: TorchCall, compute: () => R): R {

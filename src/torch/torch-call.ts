@@ -2,11 +2,15 @@
 import { TorchRefuses } from "./not-evaluated.js";
 import { axisOf, map, mapLanes, reduceAxes, scalarArray, type TorchArray, zip } from "./torch-array.js";
 import type { Facts, TorchFunction } from "./torch-record.js";
+import { type DTypeName, dtypeTable } from "../types/dtype.js";
 
 export type TorchValue = TorchArray | number | boolean | string | null | undefined | readonly TorchValue[];
 export type Args = Readonly<Record<string, TorchValue>>;
 
 export const isArray = (x: TorchValue): x is TorchArray => typeof x === "object" && x !== null && "data" in x;
+
+/** A dtype comes by its name. */
+export const isDTypeName = (x: TorchValue): x is DTypeName => typeof x === "string" && Object.hasOwn(dtypeTable, x);
 
 export function array(x: TorchValue, name = "this argument"): TorchArray {
   if (isArray(x)) return x;

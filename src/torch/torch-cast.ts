@@ -45,6 +45,7 @@ export const casts = {
   bool: method<Cast>(casting("int1", "always")),
   to: method<(dtype: TorchDType) => TorchTensor>({
     params: ["input", "dtype"],
+    castsTo: "dtype",
     run: ({ input, dtype }) => castTo(array(input), String(dtype)),
   }),
 };

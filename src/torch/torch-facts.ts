@@ -43,7 +43,7 @@ function sources(node: TorchNode, dtypeOf: DTypeOf): readonly (TorchArgument | u
 function castTo(call: TorchCall, dtypeOf: DTypeOf): Elem | undefined {
   const record = recordOf(call);
   if (record?.casts !== undefined) return record.casts;
-  const to = call.kind === "method" && call.name === "to" && record ? bound(call, record)["dtype"] : undefined;
+  const to = record?.castsTo === undefined ? undefined : bound(call, record)[record.castsTo];
   if (!isTorchNode(to)) return undefined;
   if (to.kind === "dtype") return to.name;
   return to.kind === "attribute" && to.name === "dtype" ? elemOf(to.of, dtypeOf) : undefined;

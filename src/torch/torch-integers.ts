@@ -6,7 +6,7 @@ import { wrapInteger } from "../numerics/numeric-int.js";
 import { type DTypeName, dtypeTable, type IntName, isInt, isSigned } from "../types/dtype.js";
 import { NotEvaluated } from "./not-evaluated.js";
 import { torchArray, type TorchArray } from "./torch-array.js";
-import { type Args, isArray, type TorchValue } from "./torch-call.js";
+import { type Args, isArray, isDTypeName, type TorchValue } from "./torch-call.js";
 import type { TorchFunction } from "./torch-record.js";
 
 /** Whether an argument is a number that the author wrote. */
@@ -45,7 +45,7 @@ export class TorchIntegers {
 
   /** A cast drops high bits; undefined if it is not one of integers to integers. */
   cast(x: TorchValue, dtype: TorchValue): TorchArray | undefined {
-    const isKnown = isArray(x) && this.#dtypes.has(x) && isDType(dtype) && isInt(dtype) && dtype !== "int1";
+    const isKnown = isArray(x) && this.#dtypes.has(x) && isDTypeName(dtype) && isInt(dtype) && dtype !== "int1";
     return isKnown ? this.of(x, dtype) : undefined;
   }
 
@@ -58,7 +58,7 @@ export class TorchIntegers {
   #dtypeOf(record: TorchFunction, args: Args, isLiteral: IsLiteral): DTypeName | undefined {
     const { params, casts, views, truth, integers, widens } = record;
     if (casts) return casts;
-    if (isDType(args["dtype"])) return args["dtype"];
+    if (isDTypeName(args["dtype"])) return args["dtype"];
     if (truth === "always") return "int1";
     const promoted = this.#promoted(views ? params.slice(0, 1) : (integers ?? []), args, isLiteral);
     return widens && (promoted || integers?.length === 0) ? "int64" : promoted;
@@ -78,9 +78,6 @@ export class TorchIntegers {
     return own !== undefined && own !== "int1" && own !== dtype;
   }
 }
-
-const isDType = (value: TorchValue): value is DTypeName =>
-  typeof value === "string" && Object.hasOwn(dtypeTable, value);
 
 const arraysIn = (value: TorchValue): readonly TorchArray[] =>
   isArray(value) ? [value] : Array.isArray(value) ? value.flatMap(arraysIn) : [];

@@ -44,6 +44,8 @@ export interface TorchFunction {
   readonly draws?: true;
   /** Casts its first parameter to a dtype of its own. */
   readonly casts?: DTypeName;
+  /** Casts its first parameter to the dtype that this parameter names. */
+  readonly castsTo?: string;
   /** The result is a Python number. */
   readonly number?: true;
 }

@@ -24,10 +24,11 @@ export class TorchIntegers {
     if (!isInt(dtype)) return this.#dtypes.has(x) ? torchArray(x.shape, x.data) : x;
     // NaN, such as a remainder of a division by 0, is no integer.
     if (!x.data.every(Number.isInteger)) return x;
-    if (!x.data.every(Number.isSafeInteger))
-      throw new NotEvaluated(`the reference computes ${dtype} beyond 2^53, which only PyTorch does exactly`);
     const wrap = wrapInteger(dtype);
     const inDType = x.data.map((value) => Number(wrap(value)));
+    // A negative number wraps to a large one of uint64.
+    if (![x.data, inDType].every((data) => data.every(Number.isSafeInteger)))
+      throw new NotEvaluated(`the reference computes ${dtype} beyond 2^53, which only PyTorch does exactly`);
     const fits = inDType.every((value, i) => value === x.data[i]);
     // An array has one dtype: another one is a copy.
     const known = fits && (this.#dtypes.get(x) ?? dtype) === dtype ? x : torchArray(x.shape, inDType);

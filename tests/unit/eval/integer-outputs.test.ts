@@ -132,7 +132,7 @@ describe("integers of a reference", () => {
         tl.store(y.at(i), body(tl.load(x.at(i))));
       },
     );
-  const judged = async (of: unknown, data: Int32Array | BigInt64Array, dtype: string) =>
+  const judged = async (of: unknown, data: Int32Array | BigInt64Array | BigUint64Array, dtype: string) =>
     (await build(of)).evaluate(
       { sizes: { N: data.length }, dtypes: {}, config: 0, seed: 1 },
       { inputs: { x: { dtype, shape: [data.length], data } } },
@@ -157,6 +157,17 @@ describe("integers of a reference", () => {
     );
     const { comparison } = await judged(doubled, Int32Array.of(100, -100, 3), "int8");
     expect(comparison).toMatchObject({ correct: true });
+  });
+
+  test("of uint64 that wrap below 0 are left to PyTorch, before a shift too", async () => {
+    const shifted = stepped(
+      tl.uint64,
+      (x) => x.sub(1).bitwise_right_shift(60),
+      (x) => x.sub(1).shr(60),
+    );
+    const { comparison, unchecked } = await judged(shifted, BigUint64Array.of(0n), "uint64");
+    expect(comparison).toBeUndefined();
+    expect(unchecked).toEqual([expect.stringContaining("beyond 2^53")]);
   });
 
   test("beyond 2^53 are left to PyTorch", async () => {

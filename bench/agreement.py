@@ -55,7 +55,7 @@ class Unfused:
 
 
 def ordered(np, values):
-    """Maps floats to integers in the same order; neighbouring floats are one apart."""
+    """Maps floats to integers in the same order; neighboring floats are one apart."""
     size = values.dtype.itemsize
     bits = values.view(f"i{size}").astype(object)
     low = -(1 << (8 * size - 1))

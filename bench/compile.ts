@@ -1,6 +1,6 @@
 /**
  * Measures builds: `npm run bench:compile`. Prints the time of trace + check + emit per example, warm and with the source
- * already indexed, of writing a module with a warp-specialised kernel, the growth for kernels of 10 to 10,000 ops, and
+ * already indexed, of writing a module with a warp-specialized kernel, the growth for kernels of 10 to 10,000 ops, and
  * tsc's time on the examples and the ports. Writes bench/results/compile.json.
  */
 import { spawnSync } from "node:child_process";
@@ -61,10 +61,10 @@ const examples = [vectorAdd, softmax, gemm].map((example) => {
   return { kernel: example.name, warmMs: rounded(median), leastMs: rounded(least), firstMs: rounded(first) };
 });
 
-console.log("a module with a warp-specialised kernel, written again (goal: at most 50 ms)");
-const specialised = [gemm, attention, relativeAttention].map((example) => {
+console.log("a module with a warp-specialized kernel, written again (goal: at most 50 ms)");
+const specialized = [gemm, attention, relativeAttention].map((example) => {
   const built = compile(example, { source });
-  const { median, least } = timeOf(() => built.emit({ specialise: "always" }), 21);
+  const { median, least } = timeOf(() => built.emit({ specialize: "always" }), 21);
   console.log(`  ${example.name.padEnd(20)} ${median.toFixed(1).padStart(7)} ms   (least ${least.toFixed(1)})`);
   return { kernel: example.name, ms: rounded(median), leastMs: rounded(least) };
 });
@@ -109,4 +109,4 @@ function checkTypes(): { readonly seconds: number; readonly status: number | nul
 
 const { seconds, status } = checkTypes();
 console.log(`tsc on the examples and the ports: ${seconds.toFixed(2)} s, exit ${status} (goal: at most 2.5 s)`);
-writeReport("compile", { examples, specialised, growth, tscOnExamplesAndPortsSeconds: rounded(seconds) });
+writeReport("compile", { examples, specialized, growth, tscOnExamplesAndPortsSeconds: rounded(seconds) });

@@ -113,7 +113,7 @@ def add_rms_norm(folder):
     dtype = torch.bfloat16
     inputs = normal(8192, 8192, dtype=dtype), normal(8192, 8192, dtype=dtype), normal(8192, dtype=dtype)
     ways, upstream = gradients(ours, eager, inputs, (0, 1, 2), whole=True)
-    # The sum is rounded before it is normalised: in float32 it would not be.
+    # The sum is rounded before it is normalized: in float32 it would not be.
     rounded = ((inputs[0] + inputs[1]), torch.zeros_like(inputs[1]), inputs[2])
     expected = exact_gradients(eager, rounded, (0, 1, 2), upstream)
     traffic = 8 * inputs[0].nbytes
@@ -132,7 +132,7 @@ def add_layer_norm(folder):
     x, residual = normal(8192, 8192, dtype=dtype), normal(8192, 8192, dtype=dtype)
     w, b = normal(8192, dtype=dtype), normal(8192, dtype=dtype)
     ways, upstream = gradients(ours, eager, (x, residual, w, b), (0, 1, 2, 3), whole=True)
-    # The sum is rounded before it is normalised: in float32 it would not be.
+    # The sum is rounded before it is normalized: in float32 it would not be.
     rounded = (x + residual, torch.zeros_like(residual), w, b)
     expected = exact_gradients(eager, rounded, (0, 1, 2, 3), upstream)
     name = "add_layer_norm forward and backward"
@@ -341,7 +341,7 @@ MODULES = {part: [part] for part in CASES} | {
     "cross_entropy": ["cross_entropy", "cross_entropy_with_gradient"],
     "gemm": ["gemm", "gemm_persistent_tma"],
     "gemm_stream_k": ["gemm_stream_k", "gemm"],
-    "quantised_gemm": ["fp8_gemm", "int8_gemm"],
+    "quantized_gemm": ["fp8_gemm", "int8_gemm"],
     "attention": ["attention_with_gradients"],
     "flash_attention": ["attention"],
     "attention_backward": ["attention_with_gradients"],

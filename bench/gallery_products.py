@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from gallery_ways import Case, compiled, facts, forward, module, normal
 
 
-def quantised_gemm(folder):
+def quantized_gemm(folder):
     fp8, int8 = module(folder, "fp8_gemm").fp8_gemm, module(folder, "int8_gemm").int8_gemm
     size = 8192
     sizes = {"M": size, "N": size, "K": size}
@@ -138,6 +138,6 @@ PRODUCTS = {
     "gemm_split_k": gemm_split_k,
     "gemm_stream_k": gemm_stream_k,
     "grouped_gemm": grouped_gemm,
-    "quantised_gemm": quantised_gemm,
+    "quantized_gemm": quantized_gemm,
     "linear_gelu": linear_gelu,
 }

@@ -1,11 +1,11 @@
-"""Warp-specialised kernels on a Hopper GPU: first whether they are right, then how long they take.
+"""Warp-specialized kernels on a Hopper GPU: first whether they are right, then how long they take.
 
     python gluon.py FOLDER --out FILE [--seconds 240] [--only NAME,NAME] [--into FILE]
 
 FOLDER has the modules that bench/gluon.ts writes. Random kernels, in the folder random, are compared with
 their plain kernels, several at a time. Each config of each kernel is compared with PyTorch at
 several sizes, odd ones too, on outputs that were NaN before, and must give the same bits in each of three
-runs. Then the specialised kernel, the plain one and PyTorch take turns, and the medians count. All of it
+runs. Then the specialized kernel, the plain one and PyTorch take turns, and the medians count. All of it
 happens in a child process: where a kernel hangs, the child is ended after a deadline, and the result says so.
 With --into, the rows of an earlier result stay that this run has no row of its own for.
 """
@@ -99,7 +99,7 @@ def compare(name: str, module: Any) -> None:
                 exact = problem.reference(wide=True)
                 own = (problem.reference(wide=False).float() - exact).abs().max().item()
                 out = torch.full(problem.shape, float("nan"), device="cuda", dtype=problem.kind)
-                assert module._is_specialised(*problem.inputs[:2], out), (shape, dtype)
+                assert module._is_specialized(*problem.inputs[:2], out), (shape, dtype)
                 module.kernel_fn(*problem.inputs, out=out)
                 off = (out.float() - exact).abs().max().item()
                 first = out.clone()
@@ -139,12 +139,12 @@ def measure(name: str, module: Any, size: int, dtype: str) -> None:
     import torch
     problem = Problem(name, (size, size, size), dtype)
     out = torch.empty(problem.shape, device="cuda", dtype=problem.kind)
-    is_specialised = module._is_specialised
+    is_specialized = module._is_specialized
 
     def plain() -> None:
-        module._is_specialised = lambda *_: False
+        module._is_specialized = lambda *_: False
         module.kernel_fn(*problem.inputs, out=out)
-        module._is_specialised = is_specialised
+        module._is_specialized = is_specialized
 
     tuner = tuner_of(module)
     configs = list(tuner.configs)
@@ -156,7 +156,7 @@ def measure(name: str, module: Any, size: int, dtype: str) -> None:
 
     rivals = {
         **{f"config {i}": lambda config=config: with_config(config) for i, config in enumerate(configs)},
-        "specialised": lambda: module.kernel_fn(*problem.inputs, out=out),
+        "specialized": lambda: module.kernel_fn(*problem.inputs, out=out),
         "plain": plain,
         "torch": lambda: problem.reference(wide=False),
     }
@@ -185,8 +185,8 @@ def measure(name: str, module: Any, size: int, dtype: str) -> None:
         timed=name, size=size, dtype=dtype, rounds=ROUNDS,
         ms={rival: round(ms, 4) for rival, ms in medians.items()},
         tflops={rival: round(flops / ms / 1e9, 1) for rival, ms in medians.items()},
-        of_torch=round(medians["torch"] / medians["specialised"], 3),
-        of_plain=round(medians["plain"] / medians["specialised"], 3),
+        of_torch=round(medians["torch"] / medians["specialized"], 3),
+        of_plain=round(medians["plain"] / medians["specialized"], 3),
         config=best.kwargs,
     )
 

@@ -1,5 +1,5 @@
 /**
- * Times warp-specialised kernels beside the plain ones and PyTorch on this machine's GPU, and first compares them:
+ * Times warp-specialized kernels beside the plain ones and PyTorch on this machine's GPU, and first compares them:
  * `npm run bench:gluon -- --out gluon-h200.json`, a file in bench/results. For a machine without Node, `--prepare FOLDER`
  * only writes the modules, which `python bench/gluon.py FOLDER --out FILE` times there.
  */
@@ -30,17 +30,17 @@ async function emitInto(folder: string): Promise<void> {
   mkdirSync(folder, { recursive: true });
   for (const example of [gemm, gemmTma, gemmPersistentTma, linearGelu, attention, relativeAttention]) {
     const kernel = await build(example);
-    writeFileSync(join(folder, kernel.file), kernel.emit({ specialise: "always" }).python);
+    writeFileSync(join(folder, kernel.file), kernel.emit({ specialize: "always" }).python);
   }
   for (const fixture of [inTwoLoops, inOneLoop, windowed, unmasked, ...Object.values(modifications)]) {
     const kernel = await build(fixture);
-    writeFileSync(join(folder, kernel.file), kernel.emit({ specialise: "always" }).python);
+    writeFileSync(join(folder, kernel.file), kernel.emit({ specialize: "always" }).python);
   }
   const random = join(folder, "random");
   mkdirSync(random, { recursive: true });
   const drawn = [randomProduct, randomAttention].flatMap((draw) => Array.from({ length: EACH }, (_, i) => draw(i)));
   for (const { name, kernel } of drawn)
-    writeFileSync(join(random, `${name}.py`), (await build(kernel)).emit({ specialise: "always" }).python);
+    writeFileSync(join(random, `${name}.py`), (await build(kernel)).emit({ specialize: "always" }).python);
   const index = drawn.map(({ name, dtype, words, sizes, isStrided }) => ({ name, dtype, words, sizes, isStrided }));
   writeFileSync(join(random, "index.json"), `${JSON.stringify(index)}\n`);
 }

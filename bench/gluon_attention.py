@@ -1,4 +1,4 @@
-"""Warp-specialised attention on a Hopper GPU, for gluon.py: whether it is right, then how long it takes.
+"""Warp-specialized attention on a Hopper GPU, for gluon.py: whether it is right, then how long it takes.
 
     python gluon_attention.py MODULE SHARE OF
 
@@ -102,14 +102,14 @@ def compare_case(name: str, module: Any, shape: tuple[int, int, int], causal: bo
     if name == "in_two_loops":
         outs["lse"] = torch.full((heads, rows), float("nan"), device="cuda")
     if name in BESIDE_PLAIN:
-        is_specialised, module._is_specialised = module._is_specialised, lambda *_: False
+        is_specialized, module._is_specialized = module._is_specialized, lambda *_: False
         exact, sums, own = module.kernel_fn(q, k, v, *options).float(), None, 0.0
-        module._is_specialised = is_specialised
+        module._is_specialized = is_specialized
     else:
         exact, sums = reference(q, k, v, causal)
         sdpa = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
         own = (sdpa.float() - exact).abs().max().item()
-    assert module._is_specialised(q, k, v, *list(outs.values())[:1]), (shape, kind)
+    assert module._is_specialized(q, k, v, *list(outs.values())[:1]), (shape, kind)
     module.kernel_fn(q, k, v, *options, **outs)
     first = [out.clone() for out in outs.values()]
     off = (first[0].float() - exact).abs().max().item()
@@ -223,20 +223,20 @@ def measure(name: str, module: Any, size: int, mask: str, kind: str) -> None:
     batch, heads, rows = 4, 32, 4096
     q, k, v = inputs(batch * heads, rows, size, dtype, is_strided=False)
     outs = {"o" if name == "in_two_loops" else "out": torch.empty_like(q)}
-    is_specialised = module._is_specialised
+    is_specialized = module._is_specialized
     given = [x.view(batch, heads, rows, size) for x in (q, k, v)]
 
     def plain() -> None:
-        module._is_specialised = lambda *_: False
+        module._is_specialized = lambda *_: False
         module.kernel_fn(q, k, v, causal, **outs)
-        module._is_specialised = is_specialised
+        module._is_specialized = is_specialized
 
     def cudnn() -> None:
         with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
             torch.nn.functional.scaled_dot_product_attention(*given, is_causal=causal)
 
     rivals = {
-        "specialised": lambda: module.kernel_fn(q, k, v, causal, **outs),
+        "specialized": lambda: module.kernel_fn(q, k, v, causal, **outs),
         "plain": plain,
         "cudnn": cudnn,
         "sdpa": lambda: torch.nn.functional.scaled_dot_product_attention(*given, is_causal=causal),
@@ -260,8 +260,8 @@ def measure(name: str, module: Any, size: int, mask: str, kind: str) -> None:
         ms={rival: round(ms, 4) for rival, ms in medians["idle"].items()},
         tflops={rival: round(flops / ms / 1e9, 1) for rival, ms in medians["idle"].items()},
         tflops_busy={rival: round(flops / ms / 1e9, 1) for rival, ms in medians["busy"].items()},
-        of_cudnn={way: round(ms["cudnn"] / ms["specialised"], 3) for way, ms in medians.items()},
-        of_plain={way: round(ms["plain"] / ms["specialised"], 3) for way, ms in medians.items()},
+        of_cudnn={way: round(ms["cudnn"] / ms["specialized"], 3) for way, ms in medians.items()},
+        of_plain={way: round(ms["plain"] / ms["specialized"], 3) for way, ms in medians.items()},
         config=getattr(tuner, "best_config", tuner.configs[0]).kwargs,
     )
 

@@ -1,4 +1,4 @@
-"""Warp-specialised attention with changed scores beside flex attention, for gluon.py: first whether both agree."""
+"""Warp-specialized attention with changed scores beside flex attention, for gluon.py: first whether both agree."""
 
 from __future__ import annotations
 
@@ -66,18 +66,18 @@ def rivals_of(name: str, module: Any, given: list[Any], more: list[Any], out: An
     batched = [x[None] for x in given]
     heads, rows, size = given[0].shape
     change, mask = scores_of(name, heads, rows, size, more), mask_of(name, rows)
-    is_specialised = module._is_specialised
+    is_specialized = module._is_specialized
 
-    def specialised() -> Any:
+    def specialized() -> Any:
         return module.kernel_fn(*given, *more, **{module_output(module): out})
 
     def plain() -> Any:
-        module._is_specialised = lambda *_: False
-        result = specialised()
-        module._is_specialised = is_specialised
+        module._is_specialized = lambda *_: False
+        result = specialized()
+        module._is_specialized = is_specialized
         return result
 
-    rivals = {"specialised": specialised, "plain": plain}
+    rivals = {"specialized": specialized, "plain": plain}
     for way, mode in (("flex", None), ("flex, max-autotune", "max-autotune-no-cudagraphs")):
         fused = torch.compile(flex_attention, mode=mode, dynamic=False)
         rivals[way] = lambda fused=fused: fused(*batched, score_mod=change, block_mask=mask)[0]
@@ -109,7 +109,7 @@ def measure(name: str, module: Any, size: int, kind: str) -> None:
         except Exception as error:  # noqa: BLE001
             say(note=f"{name}, heads of {size}: {rival}: {type(error).__name__}: {error}"[:400])
     # Scores of float16 products that functions change in float32: both are off by a step of the result.
-    off = {rival: (result.float() - results["specialised"].float()).abs().max().item() for rival, result in results.items()}
+    off = {rival: (result.float() - results["specialized"].float()).abs().max().item() for rival, result in results.items()}
     if max(off.values()) > 4e-3:
         say(note=f"{name}, heads of {size}: results differ by {off}")
         return
@@ -128,7 +128,7 @@ def measure(name: str, module: Any, size: int, kind: str) -> None:
         timed=name, heads=heads, rows=rows, head_dim=size, dtype=kind, rounds=ROUNDS,
         ms={rival: round(ms, 4) for rival, ms in medians["idle"].items()},
         off=off,
-        of_flex={way: round(best[way] / ms["specialised"], 3) for way, ms in medians.items()},
-        of_plain={way: round(ms["plain"] / ms["specialised"], 3) for way, ms in medians.items()},
+        of_flex={way: round(best[way] / ms["specialized"], 3) for way, ms in medians.items()},
+        of_plain={way: round(ms["plain"] / ms["specialized"], 3) for way, ms in medians.items()},
         config=getattr(tuner, "best_config", tuner.configs[0]).kwargs,
     )

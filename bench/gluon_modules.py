@@ -1,4 +1,4 @@
-"""What the scripts of warp-specialised kernels do with the modules that bench/gluon.ts writes."""
+"""What the scripts of warp-specialized kernels do with the modules that bench/gluon.ts writes."""
 
 from __future__ import annotations
 
@@ -29,4 +29,4 @@ def fits(tuner: Any, config: Any, **constants: Any) -> bool:
 
 
 def tuner_of(module: Any) -> Any:
-    return next(value for name, value in vars(module).items() if name.endswith("_specialised_kernel"))
+    return next(value for name, value in vars(module).items() if name.endswith("_specialized_kernel"))

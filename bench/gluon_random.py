@@ -1,4 +1,4 @@
-"""Random warp-specialised kernels on a Hopper GPU, for gluon.py: whether they compute what their plain kernels do.
+"""Random warp-specialized kernels on a Hopper GPU, for gluon.py: whether they compute what their plain kernels do.
 
     python gluon_random.py FOLDER FIRST STEP DEADLINE
 
@@ -55,7 +55,7 @@ def allowed_off(about: dict[str, Any], exact: Any, is_of_rows: bool) -> Any:
 
 
 def compare_random(folder: Path, seed: int) -> dict[str, Any]:
-    """One random kernel, with one of its configs, at its sizes: specialised, again, and plain."""
+    """One random kernel, with one of its configs, at its sizes: specialized, again, and plain."""
     about = json.loads((folder / "index.json").read_text())[seed]
     module = load(folder / f"{about['name']}.py")
     tuner = tuner_of(module)
@@ -71,23 +71,23 @@ def compare_once(module: Any, about: dict[str, Any], place: int, seed: int, foun
     """What is wrong at one size; `found` says whether all bits are those of the plain kernel."""
     import torch
 
-    is_specialised = module._is_specialised
+    is_specialized = module._is_specialized
     named = inspect.signature(module.kernel_fn).parameters.values()
     outputs = [each.name for each in named if each.kind is each.KEYWORD_ONLY]
     inputs = inputs_of(module, about, place, seed)
     size = about["sizes"][place]
-    module._is_specialised = lambda *_: False
+    module._is_specialized = lambda *_: False
     made = module.kernel_fn(*inputs)
     plain = made if isinstance(made, tuple) else (made,)
     given = [torch.full_like(each, float("nan")) for each in plain]
-    # Whether the specialised kernel was launched.
+    # Whether the specialized kernel was launched.
     took: list[bool] = []
 
     def note(*tensors: Any) -> bool:
-        took.append(is_specialised(*tensors))
+        took.append(is_specialized(*tensors))
         return took[-1]
 
-    module._is_specialised = note
+    module._is_specialized = note
     multiprocessors = getattr(module, "_gpu_property", None)
     # With few multiprocessors, a program computes several tiles.
     if seed % 4 < 3:
@@ -97,7 +97,7 @@ def compare_once(module: Any, about: dict[str, Any], place: int, seed: int, foun
     for each in given:
         each.fill_(float("nan"))
     module.kernel_fn(*inputs, **dict(zip(outputs, given)))
-    module._is_specialised, module._gpu_property = is_specialised, multiprocessors
+    module._is_specialized, module._gpu_property = is_specialized, multiprocessors
     wrong = [] if took == [True, True] else ["the plain kernel was launched"]
     for again, once, other in zip(given, first, plain):
         off = (once.float() - other.float()).abs()

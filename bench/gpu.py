@@ -2,7 +2,7 @@
 
 ``python bench/gpu.py FOLDER --out RESULT.json``: FOLDER holds the emitted ``gemm.py``, ``softmax.py`` and
 ``vector_add.py``; bench/gpu.ts writes it. All ways to one result are measured in turn, round after round, forwards and
-backwards: heat and clocks then favour none, and a ratio is that of times which lie close together. The products run
+backwards: heat and clocks then favor none, and a ratio is that of times which lie close together. The products run
 with the configs that their own tuning chose, and with each other's. RESULT.json is written after every line printed.
 """
 

@@ -75,8 +75,8 @@ async function imported(read: ReadKernel): Promise<ImportedKernel> {
   times.push(spent);
   if (isEqual(plain)) return given.lift ? await withViews(read) : plain;
   note("untouched", read.name, whyOf(plain));
-  const fixed = await importKernel(read, { ...tools, specialise: new Set() });
-  if (!isEqual(fixed)) note("specialised", read.name, whyOf(fixed));
+  const fixed = await importKernel(read, { ...tools, specialize: new Set() });
+  if (!isEqual(fixed)) note("specialized", read.name, whyOf(fixed));
   return isEqual(fixed) ? fixed : plain;
 }
 

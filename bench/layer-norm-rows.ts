@@ -24,9 +24,9 @@ export const layerNormRows = kernel(
     const cols = tl.arange(0, BLOCK_N);
     const values = tl.load(x.at(row, cols), { other: 0 }).to(tl.float32);
     const average = tl.sum(values, 0).div(N.to(tl.float32));
-    const centred = tl.where(cols.lt(N), values.sub(average), 0);
-    const variance = tl.sum(centred.mul(centred), 0).div(N.to(tl.float32));
-    const scaled = centred.mul(tl.rsqrt(variance.add(eps)));
+    const centered = tl.where(cols.lt(N), values.sub(average), 0);
+    const variance = tl.sum(centered.mul(centered), 0).div(N.to(tl.float32));
+    const scaled = centered.mul(tl.rsqrt(variance.add(eps)));
     const [w, b] = [tl.load(weight.at(cols)).to(tl.float32), tl.load(bias.at(cols)).to(tl.float32)];
     tl.store(y.at(row, cols), scaled.mul(w).add(b).to(T));
   },

@@ -170,7 +170,7 @@ def softmax_rows(pair, small):
 
 
 def rows_of(small):
-    """The sizes and the inputs of layer normalisation, with the mean and the reciprocal deviation of each row."""
+    """The sizes and the inputs of layer normalization, with the mean and the reciprocal deviation of each row."""
     for m, n in [(5, 70)] if small else [(4096, 8192), (4096, 8000)]:
         x, weight, bias = normal(m, n), normal(n), normal(n)
         mean = x.double().mean(-1, keepdim=True)

@@ -42,7 +42,7 @@ export const variants: readonly Variant[] = [
     changes: [["const BLOCK_N = 128;", "const BLOCK_N = 256;"]],
   },
   {
-    part: "quantised_gemm",
+    part: "quantized_gemm",
     example: "fp8-gemm",
     name: "sixteen_warps",
     because: "256 × 128 has the registers a thread that 128 × 128 has, and loads a quarter less for each product",
@@ -76,7 +76,7 @@ export const variants: readonly Variant[] = [
     part: "softmax",
     example: "softmax",
     name: "evict_last",
-    because: "RMS normalisation is faster with it on an H200",
+    because: "RMS normalization is faster with it on an H200",
     changes: [["{ other: -Infinity }", '{ other: -Infinity, evictionPolicy: "evict_last" }']],
   },
   {
@@ -97,14 +97,14 @@ export const variants: readonly Variant[] = [
         "    const average = tl.sum(values, 0)",
         "    const w = tl.load(weight.at(cols));\n    const b = tl.load(bias.at(cols));\n    const average = tl.sum(values, 0)",
       ],
-      ["centred.mul(scale).mul(w).add(b)", "centred.mul(scale).mul(w.to(tl.float32)).add(b.to(tl.float32))"],
+      ["centered.mul(scale).mul(w).add(b)", "centered.mul(scale).mul(w.to(tl.float32)).add(b.to(tl.float32))"],
     ],
   },
   {
     part: "layer_norm",
     example: "layer-norm",
     name: "evict_last",
-    because: "RMS normalisation is faster with it on an H200",
+    because: "RMS normalization is faster with it on an H200",
     changes: [
       [
         "const values = tl.load(x.at(row, cols), { other: 0 }).to(tl.float32);\n    const average",

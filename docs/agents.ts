@@ -1,7 +1,7 @@
 /** The generated parts of docs/tilescript-for-agents.md, and llms.txt: what a coding agent reads. */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import type { DiagnosticCode } from "../src/diagnostics/catalogue/index.js";
+import type { DiagnosticCode } from "../src/diagnostics/catalog/index.js";
 import { excerptOf, type Parts } from "../src/diagnostics/explanations/explanation.js";
 import { explanations } from "../src/diagnostics/explanations/index.js";
 import { torchFunctions } from "../src/torch/torch-functions.js";
@@ -19,7 +19,7 @@ export const AGENTS_PAGE = "docs/tilescript-for-agents.md";
 export const MOST_TOKENS = 12_000;
 
 /**
- * The number of tokens of a text, counted as a third of its bytes in UTF-8. Tokenisers of today's models make fewer of
+ * The number of tokens of a text, counted as a third of its bytes in UTF-8. Tokenizers of today's models make fewer of
  * this page: a token of code has between three and four bytes.
  */
 export const tokensOf = (text: string): number => Math.ceil(Buffer.byteLength(text, "utf8") / 3);
@@ -67,7 +67,7 @@ function short({ params, before, grid, config, spec, body, after }: Parts): stri
 
 /** Parts of a spec that a first kernel does not need; the page on the spec has them. */
 const RARE_PARTS = [
-  ...["constexpr.launch.bool", "offsets", "params", "launch", "triton", "specialise", "sameStrides", "flops"],
+  ...["constexpr.launch.bool", "offsets", "params", "launch", "triton", "specialize", "sameStrides", "flops"],
   ...["doNotSpecialize", "doNotSpecializeOnAlignment", "providers", "numCtas", "maxnreg", "cacheResults"],
   ...["launchPdl", "launchCooperativeGrid", "enableFpFusion"],
 ];

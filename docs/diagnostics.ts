@@ -1,5 +1,5 @@
-/** docs/diagnostics.md, made from the catalogue of messages. */
-import type { Area, DiagnosticCode } from "../src/diagnostics/catalogue/index.js";
+/** docs/diagnostics.md, made from the catalog of messages. */
+import type { Area, DiagnosticCode } from "../src/diagnostics/catalog/index.js";
 import { type Explanation, excerptOf, kernelFileOf } from "../src/diagnostics/explanations/explanation.js";
 import { codesByArea, explanations } from "../src/diagnostics/explanations/index.js";
 
@@ -45,7 +45,7 @@ export function diagnosticsPage(): string {
   const areas = Object.entries(codesByArea) as [Area, readonly DiagnosticCode[]][];
   return [
     "# Messages",
-    "Every message of TileScript has a code: `gemm.ts:12:5 - error scope-escape: …`. `npx tilescript explain scope-escape` prints what this page says of it, and with `--json` what a program needs. Made from the catalogue in `src/diagnostics` by `npm run docs`; a test runs each example, and the mended one.",
+    "Every message of TileScript has a code: `gemm.ts:12:5 - error scope-escape: …`. `npx tilescript explain scope-escape` prints what this page says of it, and with `--json` what a program needs. Made from the catalog in `src/diagnostics` by `npm run docs`; a test runs each example, and the mended one.",
     "An example shows the lines that matter. They replace those of this file, in which `i` is defined where a body uses it:",
     fence("ts", kernelFileOf({})),
     ...areas.map(([area, codes]) => [`## ${titles[area]}`, ...codes.map(entry)].join("\n\n")),

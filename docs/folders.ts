@@ -26,7 +26,7 @@ export const folders = {
   params: "A kernel's parameters and spec, as types.",
   ops: "One record for each op: its function, type rule, Python and evaluation.",
   lower: "Views as pointers and masks.",
-  specialise: "Kernels that Hopper's warps share out: their form, their plan, and a model of its barriers.",
+  specialize: "Kernels that Hopper's warps share out: their form, their plan, and a model of its barriers.",
   dsl: "What authors write besides ops: kernels, params, loops, branches, state; and how they are traced.",
   check: "Checks of a finished program, for every dtype and every config.",
   eval: "The evaluator: runs a program on arrays and reports wrong accesses.",

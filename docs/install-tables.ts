@@ -22,7 +22,7 @@ export const buys: Readonly<Record<string, string>> = {
   tinyglobby: "patterns of files on the command line",
   "@jridgewell/gen-mapping": "writes source maps from Python to your lines",
   "@jridgewell/trace-mapping": "reads them, for errors of Python at your lines",
-  picocolors: "colours on a terminal",
+  picocolors: "colors on a terminal",
 };
 
 function tableOf(

@@ -26,7 +26,7 @@ import { proofTable } from "./proof-table.js";
 import { proofTimes } from "./proof-times.js";
 import { importTable } from "./import-table.js";
 import { siteTable } from "./site-table.js";
-import { specialisedTables } from "./specialised-tables.js";
+import { specializedTables } from "./specialized-tables.js";
 import { speedTable } from "./speed-table.js";
 import { tolerancesModule } from "./tolerances.js";
 
@@ -95,7 +95,7 @@ async function parts(): Promise<MarkedParts> {
     gallery: galleryTable(),
     launch: launchTable(),
     tuning: tuningTable(),
-    ...specialisedTables(),
+    ...specializedTables(),
     compile: fence("ts", between(read("src/pipeline/compile-kernel.ts"), /^export function compile/, /^}/)),
     ...(await commandParts()),
     ...testingParts(),

@@ -134,7 +134,7 @@ export const specParts = {
   launch: { spec: "launch: { launchPdl: true }," },
   triton: { spec: 'triton: "3.9",' },
   targets: { spec: 'targets: { cuda: 90, reason: "its blocks fill the shared memory of Hopper" },' },
-  specialise: { spec: 'specialise: "never",' },
+  specialize: { spec: 'specialize: "never",' },
   doNotSpecialize: { spec: 'doNotSpecialize: ["N"],' },
   doNotSpecializeOnAlignment: { spec: 'doNotSpecializeOnAlignment: ["x"],' },
   sameStrides: { spec: 'sameStrides: [["x", "y"]],' },

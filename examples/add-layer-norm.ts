@@ -1,4 +1,4 @@
-/** Residual addition and layer normalisation in one pass, with gradients: an operator of two kernels and PyTorch sums. */
+/** Residual addition and layer normalization in one pass, with gradients: an operator of two kernels and PyTorch sums. */
 import { constexpr, kernel, main, op, scalar, tensor, tl } from "tilescript";
 
 const T = tl.dtype("T", [tl.float16, tl.bfloat16, tl.float32]);
@@ -33,18 +33,18 @@ const addLayerNormForward = kernel(
     const cols = tl.arange(0, BLOCK_N);
     const left = tl.load(x.at(row, cols)).to(tl.float32);
     const right = tl.load(residual.at(row, cols)).to(tl.float32);
-    // What is normalised is the sum as it is. Rows of few elements would lose digits with a rounded one.
+    // What is normalized is the sum as it is. Rows of few elements would lose digits with a rounded one.
     const values = left.add(right);
     tl.store(sum.at(row, cols), values.to(T));
     const average = tl.sum(values, 0).div(N.to(tl.float32));
     // Columns past the end count neither in the mean nor in the variance.
-    const centred = tl.where(cols.lt(N), values.sub(average), 0);
-    const scale = tl.rsqrt(tl.sum(centred.mul(centred), 0).div(N.to(tl.float32)).add(eps));
+    const centered = tl.where(cols.lt(N), values.sub(average), 0);
+    const scale = tl.rsqrt(tl.sum(centered.mul(centered), 0).div(N.to(tl.float32)).add(eps));
     tl.store(mean.at(row), average);
     tl.store(rstd.at(row), scale);
     const w = tl.load(weight.at(cols)).to(tl.float32);
     const b = tl.load(bias.at(cols)).to(tl.float32);
-    tl.store(y.at(row, cols), centred.mul(scale).mul(w).add(b).to(T));
+    tl.store(y.at(row, cols), centered.mul(scale).mul(w).add(b).to(T));
   },
 );
 
@@ -103,7 +103,7 @@ const addLayerNormGradients = kernel(
 export const addLayerNorm = op(
   "add_layer_norm",
   {
-    doc: "The sum of x and residual, and its layer normalisation over the last axis, with gradients.",
+    doc: "The sum of x and residual, and its layer normalization over the last axis, with gradients.",
     params: {
       x: rows,
       residual: rows,

@@ -1,4 +1,4 @@
-/** Residual addition and RMS normalisation in one pass, with gradients: an operator of two kernels and a PyTorch sum. */
+/** Residual addition and RMS normalization in one pass, with gradients: an operator of two kernels and a PyTorch sum. */
 import { constexpr, kernel, main, op, scalar, tensor, tl } from "tilescript";
 
 const T = tl.dtype("T", [tl.float16, tl.bfloat16, tl.float32]);
@@ -31,7 +31,7 @@ const addRmsNormForward = kernel(
     const cols = tl.arange(0, BLOCK_N);
     const left = tl.load(x.at(row, cols)).to(tl.float32);
     const right = tl.load(residual.at(row, cols)).to(tl.float32);
-    // As PyTorch does it: the sum is rounded before it is normalised.
+    // As PyTorch does it: the sum is rounded before it is normalized.
     const rounded = left.add(right).to(T);
     tl.store(sum.at(row, cols), rounded);
     // Zeros past the end add nothing to the sum of squares.
@@ -87,7 +87,7 @@ const addRmsNormGradients = kernel(
 export const addRmsNorm = op(
   "add_rms_norm",
   {
-    doc: "The sum of x and residual, and its RMS normalisation over the last axis, with gradients.",
+    doc: "The sum of x and residual, and its RMS normalization over the last axis, with gradients.",
     params: {
       x: rows,
       residual: rows,

@@ -44,7 +44,7 @@ export const bitonicTopk = kernel(
   },
   ({ x, values, indices, N, BLOCK_M, BLOCK_N, LOG_N, LOG_K }) => {
     // Sorts runs of 2^LOG_RUN keys, each of which rises and then falls. Runs whose place has bit LOG_RUN set come out
-    // falling, the others rising: two neighbours are what the next longer merge begins with.
+    // falling, the others rising: two neighbors are what the next longer merge begins with.
     const merge = tl.fn((given: Keys, places: Places, LOG_RUN: Constexpr<string>) => {
       const keys = tl.mut(given);
       const falls = places.shr(LOG_RUN).and(1);

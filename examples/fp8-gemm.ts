@@ -1,5 +1,5 @@
 /**
- * Matrix product of 8-bit floats, as quantised models have it: each row of A and of B has a scale. A scale is a factor of
+ * Matrix product of 8-bit floats, as quantized models have it: each row of A and of B has a scale. A scale is a factor of
  * whole sums, so it is applied once, after the loop. `int8-gemm.ts` is the same for integers.
  *
  * Tensor cores of Hopper GPUs keep only some 14 bits of a sum of 8-bit floats. So each block of K is summed there, and

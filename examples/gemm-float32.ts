@@ -38,7 +38,7 @@ export const gemmFloat32 = kernel(
     ],
   },
   ({ a, b, c, EXACT, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, GROUP_M }) => {
-    // Grouped order: neighbouring programs share rows of A in L2.
+    // Grouped order: neighboring programs share rows of A in L2.
     const pid = tl.programId(0);
     const [numPidM, numPidN] = [tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)];
     const [pidM, pidN] = tl.swizzle2d(pid.floorDiv(numPidN), pid.mod(numPidN), numPidM, numPidN, GROUP_M);

@@ -38,7 +38,7 @@ export const gemm = kernel(
     ],
   },
   ({ a, b, c, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, GROUP_M }) => {
-    // Grouped order: neighbouring programs share rows of A in L2.
+    // Grouped order: neighboring programs share rows of A in L2.
     const pid = tl.programId(0);
     const numPidM = tl.cdiv(M, BLOCK_M);
     const numPidN = tl.cdiv(N, BLOCK_N);

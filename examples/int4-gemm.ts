@@ -66,7 +66,7 @@ export const int4Gemm = kernel(
         .reshape(K, N);
       const zero = zeros.unsqueeze(2).bitwise_right_shift(shifts).bitwise_and(15).reshape(GROUPS, N);
       const grouped = weights.reshape(GROUPS, GROUP_SIZE, N).sub(zero.unsqueeze(1)).mul(scales.unsqueeze(1));
-      // The dequantised weights are float16.
+      // The dequantized weights are float16.
       return torch.matmul(a, grouped.reshape(K, N).half().to(a.dtype));
     },
     shapes: [
@@ -76,7 +76,7 @@ export const int4Gemm = kernel(
     ],
   },
   ({ a, packed, scales, zeros, c, M, K, N, GROUP_SIZE, BLOCK_M, BLOCK_N, BLOCK_K, GROUP_M }) => {
-    // Grouped order: neighbouring programs share rows of A in L2.
+    // Grouped order: neighboring programs share rows of A in L2.
     const pid = tl.programId(0);
     const [numPidM, numPidN] = [tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)];
     const [pidM, pidN] = tl.swizzle2d(pid.floorDiv(numPidN), pid.mod(numPidN), numPidM, numPidN, GROUP_M);

@@ -1,5 +1,5 @@
 /**
- * Matrix product of 8-bit integers, as quantised models have it: each row of A and of B has a scale. The sums are exact;
+ * Matrix product of 8-bit integers, as quantized models have it: each row of A and of B has a scale. The sums are exact;
  * the scales are applied once, after the loop. `fp8-gemm.ts` is the same for 8-bit floats.
  */
 import { constexpr, kernel, main, tensor, tl } from "tilescript";
@@ -43,7 +43,7 @@ export const int8Gemm = kernel(
     ],
   },
   ({ a, b, aScale, bScale, c, OUT, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, GROUP_M }) => {
-    // Grouped order: neighbouring programs share rows of A in L2.
+    // Grouped order: neighboring programs share rows of A in L2.
     const pid = tl.programId(0);
     const [numPidM, numPidN] = [tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)];
     const [pidM, pidN] = tl.swizzle2d(pid.floorDiv(numPidN), pid.mod(numPidN), numPidM, numPidN, GROUP_M);

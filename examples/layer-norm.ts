@@ -1,4 +1,4 @@
-/** Layer normalisation with its gradient: a PyTorch operator made of three kernels. */
+/** Layer normalization with its gradient: a PyTorch operator made of three kernels. */
 import { constexpr, kernel, main, op, scalar, tensor, tl } from "tilescript";
 
 const T = tl.dtype("T", [tl.float16, tl.bfloat16, tl.float32]);
@@ -29,14 +29,14 @@ const layerNormForward = kernel(
     const values = tl.load(x.at(row, cols), { other: 0 }).to(tl.float32);
     const average = tl.sum(values, 0).div(N.to(tl.float32));
     // Columns past the end count neither in the mean nor in the variance.
-    const centred = tl.where(cols.lt(N), values.sub(average), 0);
-    const variance = tl.sum(centred.mul(centred), 0).div(N.to(tl.float32));
+    const centered = tl.where(cols.lt(N), values.sub(average), 0);
+    const variance = tl.sum(centered.mul(centered), 0).div(N.to(tl.float32));
     const scale = tl.rsqrt(variance.add(eps));
     tl.store(mean.at(row), average);
     tl.store(rstd.at(row), scale);
     const w = tl.load(weight.at(cols)).to(tl.float32);
     const b = tl.load(bias.at(cols)).to(tl.float32);
-    tl.store(y.at(row, cols), centred.mul(scale).mul(w).add(b).to(T));
+    tl.store(y.at(row, cols), centered.mul(scale).mul(w).add(b).to(T));
   },
 );
 
@@ -123,7 +123,7 @@ const columnSums = kernel(
 export const layerNorm = op(
   "layer_norm",
   {
-    doc: "Layer normalisation over the last axis of a matrix, with its gradient.",
+    doc: "Layer normalization over the last axis of a matrix, with its gradient.",
     params: {
       x: tensor(T, ["M", "N"]),
       weight: tensor(T, ["N"]),

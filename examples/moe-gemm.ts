@@ -92,7 +92,7 @@ export const moeGemm = kernel(
     BLOCK_K,
     GROUP_M,
   }) => {
-    // Grouped order: neighbouring programs share a block of tokens, and an expert's matrix, in L2.
+    // Grouped order: neighboring programs share a block of tokens, and an expert's matrix, in L2.
     const pid = tl.programId(0);
     const numPidN = tl.cdiv(N, BLOCK_N);
     const numPidInGroup = numPidN.mul(GROUP_M);

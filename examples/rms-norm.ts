@@ -1,4 +1,4 @@
-/** RMS normalisation with its gradient: a PyTorch operator made of two kernels and a PyTorch sum. */
+/** RMS normalization with its gradient: a PyTorch operator made of two kernels and a PyTorch sum. */
 import { constexpr, kernel, main, op, scalar, tensor, tl } from "tilescript";
 
 const T = tl.dtype("T", [tl.float16, tl.bfloat16, tl.float32]);
@@ -79,7 +79,7 @@ const rmsNormGradients = kernel(
 export const rmsNorm = op(
   "rms_norm",
   {
-    doc: "RMS normalisation over the last axis of a matrix, with its gradient.",
+    doc: "RMS normalization over the last axis of a matrix, with its gradient.",
     params: {
       x: tensor(T, ["M", "N"]),
       weight: tensor(T, ["N"]),

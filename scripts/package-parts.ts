@@ -13,7 +13,7 @@ export interface Part {
 
 /** The first that fits a source's path. */
 const AREAS: readonly (readonly [what: string, RegExp])[] = [
-  ["scripts: kernels of Hopper whose warps share out the work", /^(?:specialise|codegen\/gluon)\//],
+  ["scripts: kernels of Hopper whose warps share out the work", /^(?:specialize|codegen\/gluon)\//],
   ["scripts: import of Triton kernels", /^(?:import|runtime\/importing)\//],
   ["scripts: proofs", /^(?:prove|terms)\//],
   ["scripts: evaluator, numbers and PyTorch's functions", /^(?:eval|numerics|values|torch)\//],
@@ -28,7 +28,7 @@ const FILES: readonly (readonly [what: string, RegExp])[] = [
   ["scripts", /^dist\/.*\.js$/],
   ["Python: the worker, `verify-kernel`, `benchmark-kernel`", /^dist\/python\//],
   ["for coding agents: the page and the skill", /^(?:docs|skills)\/|^llms\.txt$/],
-  ["readme, licence, templates and the manifest", /./],
+  ["readme, license, templates and the manifest", /./],
 ];
 
 /** The parts of an installed package, the largest first. */

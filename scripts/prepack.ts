@@ -18,9 +18,9 @@ function write(file: string, text: string): void {
   writeFileSync(file, text);
 }
 
-/** The codes as one union: the types that they follow from name every message of the catalogue. */
+/** The codes as one union: the types that they follow from name every message of the catalog. */
 function withCodes(file: string, text: string): string {
-  if (!file.endsWith("diagnostics/catalogue/index.d.ts")) return text;
+  if (!file.endsWith("diagnostics/catalog/index.d.ts")) return text;
   const union = (codes: readonly string[]): string => codes.map((code) => `"${code}"`).join(" | ");
   const written = { DiagnosticCode: Object.values(codesByArea).flat(), FindingCode: codesByArea.findings };
   return Object.entries(written).reduce(

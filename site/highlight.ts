@@ -1,4 +1,4 @@
-/** Code as HTML, coloured for light and dark. */
+/** Code as HTML, colored for light and dark. */
 import { createHighlighter, type ShikiTransformer } from "shiki";
 import type { Hover } from "./hovers.js";
 

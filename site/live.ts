@@ -8,8 +8,8 @@ const state = document.getElementById("live-state")!;
 const [text, python] = Array.from(live.querySelectorAll<HTMLPreElement>("pre"), (each) => each);
 const name = `${live.dataset["example"]}.ts`;
 
-/** Lines as the page came with them, coloured, by their text. */
-const coloured = new Map(
+/** Lines as the page came with them, colored, by their text. */
+const colored = new Map(
   Array.from(
     python!.querySelectorAll<HTMLElement>(".line"),
     (line) => [line.textContent ?? "", line.innerHTML] as const,
@@ -22,7 +22,7 @@ function receive(reply: Exclude<Reply, { stage: "ready" }>): void {
     python!.querySelector("code")!.replaceChildren(
       ...reply.python.split("\n").flatMap((each) => {
         const line = document.createElement("span");
-        const known = coloured.get(each);
+        const known = colored.get(each);
         line.className = known === undefined ? "line changed" : "line";
         if (known === undefined) line.textContent = each;
         else line.innerHTML = known;

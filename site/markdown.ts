@@ -1,4 +1,4 @@
-/** Markdown as HTML: code is coloured, links to pages of the repository become links of the site. */
+/** Markdown as HTML: code is colored, links to pages of the repository become links of the site. */
 import anchor from "markdown-it-anchor";
 import MarkdownIt from "markdown-it";
 import { posix } from "node:path";

@@ -53,7 +53,7 @@ ${isWide ? `<link rel="stylesheet" href="./editors.css">\n<link rel="moduleprelo
 ${html}
 </main>
 ${contents}
-${isWide ? "" : `<footer class="foot">TileScript, MIT licence · <a href="${up}llms.txt">llms.txt</a>, for coding agents</footer>`}
+${isWide ? "" : `<footer class="foot">TileScript, MIT license · <a href="${up}llms.txt">llms.txt</a>, for coding agents</footer>`}
 </body>
 </html>
 `;

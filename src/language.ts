@@ -12,7 +12,7 @@ export type {
   Signature,
   Tolerance,
 } from "./contract/compiled.js";
-export type { DiagnosticCode, FindingCode } from "./diagnostics/catalogue/index.js";
+export type { DiagnosticCode, FindingCode } from "./diagnostics/catalog/index.js";
 export { TileScriptError, type Diagnostic, type Edit, type Location } from "./diagnostics/diagnostic.js";
 export { NDArray, type DataOf, type Nested, type TypedArray, type TypedArrayOf } from "./call/ndarray.js";
 export type * from "./call/call-types.js";

@@ -86,7 +86,7 @@ def counted_flops(module: ModuleType, arguments: Arguments) -> int:
 
 
 def chosen_config(module: ModuleType, jits: list[str], arguments: Arguments) -> int | None:
-    """Index of the config that a call runs; None of several kernels, or where the warp-specialised one runs."""
+    """Index of the config that a call runs; None of several kernels, or where the warp-specialized one runs."""
     if len(jits) > 1:
         return None
     tuner = autotuner(getattr(module, jits[0]))

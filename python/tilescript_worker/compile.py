@@ -16,7 +16,7 @@ from .machine_code import machine_code
 from .modules import load
 from .protocol import RequestError
 from .resources import resources
-from .specialised import kernel_of, tuner_of
+from .specialized import kernel_of, tuner_of
 
 
 def compile_case(request: dict[str, Any]) -> dict[str, Any]:
@@ -30,12 +30,12 @@ def compile_case(request: dict[str, Any]) -> dict[str, Any]:
     return resources(compiled[-1]) | {
         "seconds": seconds,
         "machineCode": seen,
-        "specialised": _specialised(request, compiled[-1]),
+        "specialized": _specialized(request, compiled[-1]),
     }
 
 
-def _specialised(request: dict[str, Any], kernel: Any) -> dict[str, Any] | None:
-    """The config of the warp-specialised kernel, if that was compiled."""
+def _specialized(request: dict[str, Any], kernel: Any) -> dict[str, Any] | None:
+    """The config of the warp-specialized kernel, if that was compiled."""
     module = load(request["module"], request["jits"], request["config"], request.get("gpu"))
     if kernel.name != kernel_of(module):
         return None

@@ -35,7 +35,7 @@ def first_config(kernel: Any) -> dict[str, Any]:
 
 
 def tuning_of(kernel: Any, launched: Sequence[Launched]) -> dict[str, Any]:
-    """Configs, heuristics that agree with what was launched, and what Triton does not specialise on."""
+    """Configs, heuristics that agree with what was launched, and what Triton does not specialize on."""
     names = [param.name for param in kernel.params]
     said: dict[str, Any] = {
         "heuristics": {},

@@ -13,7 +13,7 @@ import torch
 from .failures import WrongResult
 
 # Elements before and after each tensor's own. Wide enough to catch most accesses past the end, and a multiple of
-# every alignment that Triton specialises on.
+# every alignment that Triton specializes on.
 GUARD = 1024
 
 
@@ -43,7 +43,7 @@ def dtype_of(name: str) -> torch.dtype:
 def poison(tensor: torch.Tensor, mark: int = 0) -> None:
     """Fills with a value that no correct result contains: NaN, or one of the largest integers.
 
-    The bits of neighbouring marks differ: what is read behind one tensor shows when it is written behind another.
+    The bits of neighboring marks differ: what is read behind one tensor shows when it is written behind another.
     """
     dtype, mark = tensor.dtype, mark % MARKS
     if dtype.is_floating_point and dtype.itemsize == 1:

@@ -1,7 +1,7 @@
 """Calls a wrapper without running its kernels: a function gets the arguments of each launch.
 
-The wrapper itself is called, with tensors of zeros on the CPU: what Triton then specialises on is what a launch with
-these sizes would specialise on, and constexprs are those that the wrapper and the heuristics compute.
+The wrapper itself is called, with tensors of zeros on the CPU: what Triton then specializes on is what a launch with
+these sizes would specialize on, and constexprs are those that the wrapper and the heuristics compute.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from . import gradients
 from .calling import Arguments, are_placed, call, given, out_arguments
 from .inputs import blank
 from .modules import load
-from .specialised import kernel_of, specialised
+from .specialized import kernel_of, specialized
 
 
 def call_on_zeros(request: dict[str, Any], launch: Callable[..., Any]) -> None:
@@ -27,9 +27,9 @@ def call_on_zeros(request: dict[str, Any], launch: Callable[..., Any]) -> None:
     tensors = {spec["python"]: blank(spec) for spec in request["inputs"]}
     with ExitStack() as stack:
         stack.enter_context(anywhere(module))
-        form = request.get("specialised")
+        form = request.get("specialized")
         if form is not None:
-            stack.enter_context(specialised(module, form, compiles=True))
+            stack.enter_context(specialized(module, form, compiles=True))
         others = [] if form is None else [kernel_of(module)]
         for jit in [*request["jits"], *filter(None, others)]:
             stack.enter_context(intercepted(getattr(module, jit), launch))

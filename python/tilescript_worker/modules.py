@@ -23,8 +23,8 @@ class _Loaded:
     module: ModuleType
     configs: dict[Any, list[Any]]
     config: int | None = None
-    # Whether a launch can be the warp-specialised kernel's, as the module decides it.
-    suits_specialised: Any = None
+    # Whether a launch can be the warp-specialized kernel's, as the module decides it.
+    suits_specialized: Any = None
 
 
 _loaded: dict[str, _Loaded] = {}
@@ -48,10 +48,10 @@ def load(path: str, jits: list[str], config: int | None, gpu: dict[str, int] | N
         for tuner, configs in loaded.configs.items():
             tuner.configs = configs
             tuner.cache.clear()
-        if hasattr(loaded.module, "_is_specialised"):
-            # A config is one of the plain kernel's; the specialised one has configs of its own.
-            loaded.suits_specialised = suits_specialised(loaded.module)
-            loaded.module._is_specialised = loaded.suits_specialised if config is None else _never
+        if hasattr(loaded.module, "_is_specialized"):
+            # A config is one of the plain kernel's; the specialized one has configs of its own.
+            loaded.suits_specialized = suits_specialized(loaded.module)
+            loaded.module._is_specialized = loaded.suits_specialized if config is None else _never
         for jit in jits:
             _select(getattr(loaded.module, jit), config, several=len(jits) > 1)
         loaded.config = config
@@ -64,10 +64,10 @@ def _never(*_tensors: Any) -> bool:
     return False
 
 
-def suits_specialised(module: ModuleType) -> Any:
-    """The module's own ``_is_specialised``, whatever a config has put in its place."""
-    known = [each.suits_specialised for each in _loaded.values() if each.module is module and each.suits_specialised]
-    return known[0] if known else module._is_specialised
+def suits_specialized(module: ModuleType) -> Any:
+    """The module's own ``_is_specialized``, whatever a config has put in its place."""
+    known = [each.suits_specialized for each in _loaded.values() if each.module is module and each.suits_specialized]
+    return known[0] if known else module._is_specialized
 
 
 def import_file(path: str) -> ModuleType:

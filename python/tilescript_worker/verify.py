@@ -20,7 +20,7 @@ from .inputs import Guarded, changed_elements, values_of
 from .modules import load
 from .order import reversed_programs
 from .protocol import RequestError, number
-from .specialised import specialised
+from .specialized import specialized
 
 
 def verify(request: dict[str, Any], device: Device) -> dict[str, Any]:
@@ -49,8 +49,8 @@ def verify(request: dict[str, Any], device: Device) -> dict[str, Any]:
         if all(comparison["wrong"] == 0 for comparison in comparisons):
             comparisons = _comparisons(again.results, expected, own, request)
     taken = None
-    if request["specialised"] is not None and not corrupted:
-        own = _specialised(module, values, request, device, request["specialised"])
+    if request["specialized"] is not None and not corrupted:
+        own = _specialized(module, values, request, device, request["specialized"])
         taken, corrupted = own.taken, own.corrupted
         problems = problems or own.problems
         compared = _comparisons(own.results, expected, None, request)
@@ -66,7 +66,7 @@ def verify(request: dict[str, Any], device: Device) -> dict[str, Any]:
         "comparisons": comparisons,
         "problems": problems,
         "corrupted": corrupted,
-        "specialised": taken,
+        "specialized": taken,
         "compiled": misses.count() - compiled,
         "unreliable": unreliable(request, device),
     }
@@ -109,8 +109,8 @@ def _run(
 
 
 @dataclass(frozen=True)
-class _Specialised:
-    # Its place among the configs that fit, and how many do; None where a launch cannot be specialised.
+class _Specialized:
+    # Its place among the configs that fit, and how many do; None where a launch cannot be specialized.
     taken: dict[str, Any] | None
     # None where it did not run.
     results: dict[str, torch.Tensor]
@@ -120,13 +120,13 @@ class _Specialised:
     kernel: str = ""
 
 
-def _specialised(
+def _specialized(
     module: ModuleType, values: dict[str, torch.Tensor], request: dict[str, Any], device: Device, place: int
-) -> _Specialised:
-    """Runs the warp-specialised kernel twice at least, where the case suits it; both must agree to the bit."""
+) -> _Specialized:
+    """Runs the warp-specialized kernel twice at least, where the case suits it; both must agree to the bit."""
     runs = []
     try:
-        with specialised(module, place) as launches:
+        with specialized(module, place) as launches:
             while len(runs) < max(2, request["repeats"]):
                 runs.append(_run(module, values, request, device, reverse=False))
                 if not launches or runs[-1].corrupted:
@@ -134,15 +134,15 @@ def _specialised(
     except Exception as error:
         if not is_misfit(error):
             raise
-        return _Specialised({"misfit": describe(error, None)["message"]}, {}, [], False)
+        return _Specialized({"misfit": describe(error, None)["message"]}, {}, [], False)
     if not launches:
-        return _Specialised(None, {}, [], False)
+        return _Specialized(None, {}, [], False)
     first, *others = runs
     found = [problem for run in runs for problem in run.problems]
     found += [problem for run in others for problem in _differences(first.results, run.results, request, False)]
     problems = [f"{launches[0]}: {problem}" for problem in found[:1]]
     taken = {"config": launches[0].config, "of": launches[0].of}
-    return _Specialised(taken, runs[-1].results, problems, any(run.corrupted for run in runs), str(launches[0]))
+    return _Specialized(taken, runs[-1].results, problems, any(run.corrupted for run in runs), str(launches[0]))
 
 
 def _comparisons(

@@ -10,7 +10,7 @@ import {
   launchOptionNames,
 } from "../contract/compiled.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
-import { callArgument, callRefused } from "../diagnostics/catalogue/call-codes.js";
+import { callArgument, callRefused } from "../diagnostics/catalog/call-codes.js";
 import { fromNumbers } from "../numerics/array.js";
 import { isDType, type DTypeName } from "../types/dtype.js";
 import { dtypeOf, NDArray, type TypedArray } from "./ndarray.js";

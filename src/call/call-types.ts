@@ -84,7 +84,7 @@ export interface KernelEvaluation<P = any> {
   readonly correct: boolean | null;
   /** The differences from the reference. */
   readonly comparison?: Comparison;
-  /** The sanitiser's findings: each is a mistake of the kernel, even if the outputs are right. */
+  /** The sanitizer's findings: each is a mistake of the kernel, even if the outputs are right. */
   readonly findings: readonly Finding[];
   /** What could not be checked, in words. */
   readonly unchecked: readonly string[];

@@ -1,6 +1,6 @@
 /** Arrays on the host: the arguments and results of kernels that run from TypeScript. */
 import { fail } from "../diagnostics/diagnostic.js";
-import { hostArray } from "../diagnostics/catalogue/call-codes.js";
+import { hostArray } from "../diagnostics/catalog/call-codes.js";
 import { normal, uniform } from "../numerics/seeded-random.js";
 import { areContiguous, sizeOf, stridedIndex, stridesOf } from "../numerics/array.js";
 import { valuesText } from "./array-text.js";

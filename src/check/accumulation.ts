@@ -1,6 +1,6 @@
 /** Autotuning runs the kernel several times, so tensors that it both reads and writes must be restored in between. */
 import { type Diagnostic, problem, type Said } from "../diagnostics/diagnostic.js";
-import { autotuneReset } from "../diagnostics/catalogue/config-codes.js";
+import { autotuneReset } from "../diagnostics/catalog/config-codes.js";
 import { isMemoryParam, type KernelIR } from "../ir/nodes.js";
 import { accesses, type Effects, isWritten } from "../analysis/memory-effects.js";
 

@@ -8,8 +8,8 @@ import {
   configSources,
   configValue,
   tuningSpace,
-} from "../diagnostics/catalogue/config-codes.js";
-import { unusedTensor } from "../diagnostics/catalogue/definition-codes.js";
+} from "../diagnostics/catalog/config-codes.js";
+import { unusedTensor } from "../diagnostics/catalog/definition-codes.js";
 import { type ConstexprParam, type KernelIR, paramsOf } from "../ir/nodes.js";
 import { argumentsOf, valuesIn, walkAll } from "../ir/walk.js";
 

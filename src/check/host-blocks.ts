@@ -2,10 +2,10 @@
  * Checks the code around a launch: which values it may use before and after a config is chosen, and which never exist.
  */
 import { type Diagnostic, problem, type Said } from "../diagnostics/diagnostic.js";
-import { autotuneKey } from "../diagnostics/catalogue/config-codes.js";
-import { specValue } from "../diagnostics/catalogue/definition-codes.js";
-import { computedLater, launchOption, specializedNames } from "../diagnostics/catalogue/host-codes.js";
-import { dtypeVariable, paramRange, rangeBound } from "../diagnostics/catalogue/param-codes.js";
+import { autotuneKey } from "../diagnostics/catalog/config-codes.js";
+import { specValue } from "../diagnostics/catalog/definition-codes.js";
+import { computedLater, launchOption, specializedNames } from "../diagnostics/catalog/host-codes.js";
+import { dtypeVariable, paramRange, rangeBound } from "../diagnostics/catalog/param-codes.js";
 import { sameElem } from "../types/dtype.js";
 import {
   type ConstexprParam,

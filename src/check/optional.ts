@@ -1,6 +1,6 @@
 /** Optional arguments may only be used where the kernel knows that they are present. */
 import { type Diagnostic, problem } from "../diagnostics/diagnostic.js";
-import { notGiven } from "../diagnostics/catalogue/control-codes.js";
+import { notGiven } from "../diagnostics/catalog/control-codes.js";
 import {
   type Argument,
   type Block,

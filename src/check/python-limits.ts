@@ -4,7 +4,7 @@
  * of 1,000 calls: measured on 3.9 at 160 arms of a branch and 50 helper functions that call one another. Callers
  * need a part of that depth, so the limits here are lower.
  */
-import { deepProgram } from "../diagnostics/catalogue/control-codes.js";
+import { deepProgram } from "../diagnostics/catalog/control-codes.js";
 import { type Diagnostic, problem } from "../diagnostics/diagnostic.js";
 import {
   type Argument,

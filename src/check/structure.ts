@@ -4,7 +4,7 @@
  * for them.
  */
 import { type Diagnostic, problem } from "../diagnostics/diagnostic.js";
-import { brokenRule } from "../diagnostics/catalogue/rule-codes.js";
+import { brokenRule } from "../diagnostics/catalog/rule-codes.js";
 import { reachedOps } from "../analysis/compiled-ops.js";
 import { type DTypeBinding, dtypeBindings, dtypeConstants, substitution } from "../analysis/dtype-bindings.js";
 import type { KernelIR, OpStatement } from "../ir/nodes.js";

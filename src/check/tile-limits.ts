@@ -4,7 +4,7 @@
  */
 import { tooThin, MAX_NUMEL, DESCRIPTOR_BYTES } from "../types/limits.js";
 import { type Diagnostic, problem } from "../diagnostics/diagnostic.js";
-import { dotSize, tileSize } from "../diagnostics/catalogue/config-codes.js";
+import { dotSize, tileSize } from "../diagnostics/catalog/config-codes.js";
 import { compiledOps, constantsOf, reachedStatements } from "../analysis/compiled-ops.js";
 import { constexprValue } from "../types/constexpr-value.js";
 import { dtypeTable, type Elem, members } from "../types/dtype.js";

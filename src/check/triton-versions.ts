@@ -1,6 +1,6 @@
 /** Tells the author which version of Triton the kernel needs, before a user finds out. */
 import { type Diagnostic, problem, warning } from "../diagnostics/diagnostic.js";
-import { tritonVersion } from "../diagnostics/catalogue/definition-codes.js";
+import { tritonVersion } from "../diagnostics/catalog/definition-codes.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { usesOf39 } from "../analysis/newer-uses.js";
 

@@ -4,7 +4,7 @@
  * trace has found out whether JavaScript asked: if it did not, the value is as harmless as any other. Elsewhere nothing
  * tells, and the kernel is refused.
  */
-import { unusedValue } from "../diagnostics/catalogue/control-codes.js";
+import { unusedValue } from "../diagnostics/catalog/control-codes.js";
 import { type Diagnostic, problem, warning } from "../diagnostics/diagnostic.js";
 import { hasFalsyObjects } from "../ir/falsy.js";
 import type { Argument, Block, KernelIR, OpStatement, ReadStatement, Statement, Value } from "../ir/nodes.js";

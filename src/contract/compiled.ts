@@ -7,7 +7,7 @@ import type { Access, WantedAccesses } from "./access.js";
 import type { ConfigGpu } from "./configs-by-gpu.js";
 import type { Architecture, DeclaredTargets } from "./kernel-targets.js";
 import type { DeviceProperties } from "./device-properties.js";
-import type { FindingCode } from "../diagnostics/catalogue/index.js";
+import type { FindingCode } from "../diagnostics/catalog/index.js";
 import type { Diagnostic, Location } from "../diagnostics/diagnostic.js";
 
 /** A dtype's name (`"float16"`), or the name of a dtype variable of the signature (`{ variable: "T" }`). */
@@ -188,7 +188,7 @@ export interface TensorData {
   readonly data: Float32Array | Float64Array | Int32Array | Uint32Array | BigInt64Array | BigUint64Array | Uint8Array;
 }
 
-/** A finding of the evaluator's sanitiser. */
+/** A finding of the evaluator's sanitizer. */
 export interface Finding {
   /** `docs/diagnostics.md` has what each means. */
   readonly code: FindingCode;
@@ -370,17 +370,17 @@ export interface EmitOptions {
   /** Members of dtype variables that `get_inputs` draws. Default the first of each. */
   readonly dtypes?: Readonly<Record<string, string>>;
   /** In place of what the kernel's spec says. */
-  readonly specialise?: Specialise;
+  readonly specialize?: Specialize;
 }
 
 /**
- * Whether a module has a second, warp-specialised kernel, for Hopper GPUs and tensors that the copy engine can move:
- * `never`; `auto`, if the kernel has a form that TileScript can specialise, and of an autotuned kernel the wrapper
+ * Whether a module has a second, warp-specialized kernel, for Hopper GPUs and tensors that the copy engine can move:
+ * `never`; `auto`, if the kernel has a form that TileScript can specialize, and of an autotuned kernel the wrapper
  * launches whichever of both is faster for the autotuner's key; `always`, so that it is launched wherever it can be, and a
  * build fails if there is none.
  */
-export type Specialise = "auto" | "never" | "always";
-export const SPECIALISE: readonly Specialise[] = ["auto", "never", "always"];
+export type Specialize = "auto" | "never" | "always";
+export const SPECIALISE: readonly Specialize[] = ["auto", "never", "always"];
 
 /**
  * What a constexpr of configs is to a kernel's tiles: the `rows`, `columns` or `inner` dimension of a product of matrices;
@@ -493,8 +493,8 @@ export interface CompiledKernel {
   /** Its helper functions; absent for an operator, whose parts have them. */
   readonly helpers?: readonly HelperSignature[];
   readonly warnings: readonly Diagnostic[];
-  /** Behind each config of the warp-specialised kernel that the module has besides: the author's. Absent without one. */
-  readonly specialised?: readonly Config[];
+  /** Behind each config of the warp-specialized kernel that the module has besides: the author's. Absent without one. */
+  readonly specialized?: readonly Config[];
   /** Whether `reference` exists, and whether the evaluator can compute it. */
   readonly reference: "none" | "python" | "recorded";
   /** Names of the author's alternative implementations. */
@@ -530,7 +530,7 @@ export interface CompiledKernel {
   /** Runs one case in-process. */
   evaluate(at: Case, options?: EvaluateOptions): Evaluation;
   /**
-   * Evaluates one case, and throws unless the result agrees with the reference and the sanitiser is silent.
+   * Evaluates one case, and throws unless the result agrees with the reference and the sanitizer is silent.
    *
    * @throws Error that says which case, and which element or which line.
    */

@@ -2,7 +2,7 @@
 import type { GivenTolerance, Tolerance } from "./compiled.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { nearName } from "../diagnostics/near-name.js";
-import { specValue } from "../diagnostics/catalogue/definition-codes.js";
+import { specValue } from "../diagnostics/catalog/definition-codes.js";
 
 const PARTS: readonly string[] = ["rtol", "atol", "rms", "share"] satisfies readonly (keyof Tolerance)[];
 

@@ -66,7 +66,7 @@ export const MOST = 0.04;
 
 /**
  * Where an author lets integers differ, no more than this part of them may. A float that is rounded to an integer, as by
- * a quantising kernel, lies next to the border of two for few elements; truncating instead changes half of them.
+ * a quantizing kernel, lies next to the border of two for few elements; truncating instead changes half of them.
  */
 export const SHARE = 0.01;
 

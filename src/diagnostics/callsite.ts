@@ -76,7 +76,7 @@ function fileOf(frame: NodeJS.CallSite): string {
 /** Which frame is the first outside the library, before source maps. */
 function findAuthor(frames: readonly NodeJS.CallSite[], inside: Inside): number | undefined {
   const index = frames.findIndex((frame) => {
-    const file = normalise(fileOf(frame));
+    const file = normalize(fileOf(frame));
     return file !== undefined && !inside(file);
   });
   return index < 0 ? undefined : index;
@@ -106,28 +106,28 @@ export function parseFrame(line: string): Location | undefined {
       /^\s*at (?:async )?(?<file>.+):(?<line>\d+):(?<column>\d+)$/.exec(line) ??
       /^[^@\s]*@(?<file>.+):(?<line>\d+):(?<column>\d+)$/.exec(line));
   const groups = match?.groups;
-  const file = normalise(groups?.file ?? "");
+  const file = normalize(groups?.file ?? "");
   const frame =
     groups && file !== undefined ? { file, line: Number(groups.line), column: Number(groups.column) } : undefined;
   parsed.set(line, frame);
   return frame;
 }
 
-const normalised = new Map<string, string | undefined>();
+const normalized = new Map<string, string | undefined>();
 
 /** A stack's file as a path (a URL that is no file stays one), with forward slashes; undefined if it is no file. */
-function normalise(file: string): string | undefined {
-  if (normalised.has(file)) return normalised.get(file);
+function normalize(file: string): string | undefined {
+  if (normalized.has(file)) return normalized.get(file);
   let path: string | undefined;
   if (file.startsWith("file://")) path = decodeURIComponent(file.slice("file://".length).replace(/[?#].*$/, ""));
   else if (/^(?:[a-zA-Z]:[\\/]|\/|https?:\/\/)/.test(file)) path = file.replace(/\?[^/]*$/, "");
   const drive = path && /^\/?([a-zA-Z]:[\\/].*)$/.exec(path);
   if (drive) path = drive[1]!.replaceAll("\\", "/");
-  normalised.set(file, path);
+  normalized.set(file, path);
   return path;
 }
 
-const HERE = normalise(import.meta.url);
+const HERE = normalize(import.meta.url);
 /**
  * The package's folder, of its sources, what they were compiled to, or the modules that `npm pack` bundles. Unknown in
  * an author's bundle: then only this file, with what is bundled into it, is known to be ours.

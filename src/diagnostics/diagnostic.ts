@@ -3,8 +3,8 @@
  * the author's own file, line and column.
  */
 
-import type { DiagnosticCode } from "./catalogue/index.js";
-import type { Message } from "./catalogue/define-code.js";
+import type { DiagnosticCode } from "./catalog/index.js";
+import type { Message } from "./catalog/define-code.js";
 
 /** A place in the author's source. Lines and columns count from 1. */
 export interface Location {
@@ -60,7 +60,7 @@ export function formatDiagnostic(diagnostic: Diagnostic): string {
   return [head, ...related].join("\n");
 }
 
-/** What a code of the catalogue says. */
+/** What a code of the catalog says. */
 export type Said = Message<DiagnosticCode>;
 /** What a message may have beside its sentence and its place. */
 export type Beside = Partial<Pick<Diagnostic, "related" | "edit">>;

@@ -1,5 +1,5 @@
 /** What is said of names that authors bring from Python and that JavaScript does not have. */
-import { unknownName } from "./catalogue/operand-codes.js";
+import { unknownName } from "./catalog/operand-codes.js";
 import type { Said } from "./diagnostic.js";
 
 /** Names of Python's that are none in JavaScript. */

@@ -1,8 +1,8 @@
 /** Turns what the author passes to control flow into arguments of the program. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { captureLocation } from "../diagnostics/callsite.js";
-import { argumentList } from "../diagnostics/catalogue/operand-codes.js";
-import { brokenRule } from "../diagnostics/catalogue/rule-codes.js";
+import { argumentList } from "../diagnostics/catalog/operand-codes.js";
+import { brokenRule } from "../diagnostics/catalog/rule-codes.js";
 import type { Builder } from "../ir/builder.js";
 import { isState } from "../ir/handle.js";
 import type { Argument } from "../ir/nodes.js";

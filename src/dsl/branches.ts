@@ -1,7 +1,7 @@
 /** Branches of the kernel, and its early exit. */
 import { typeOfArgument } from "../ir/typed.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
-import { branchCondition, branchOrder, branchValues, misplacedExit } from "../diagnostics/catalogue/control-codes.js";
+import { branchCondition, branchOrder, branchValues, misplacedExit } from "../diagnostics/catalog/control-codes.js";
 import { type Builder, builder } from "../ir/builder.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { type Body, type ResultForm, runBody } from "../ir/entries.js";

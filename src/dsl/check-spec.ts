@@ -1,7 +1,7 @@
 /** Checks a spec when its kernel is built. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
-import { configSources } from "../diagnostics/catalogue/config-codes.js";
-import { specShapes, specValue } from "../diagnostics/catalogue/definition-codes.js";
+import { configSources } from "../diagnostics/catalog/config-codes.js";
+import { specShapes, specValue } from "../diagnostics/catalog/definition-codes.js";
 import type { Param } from "../ir/nodes.js";
 import type { KernelDefinition, RawSpec } from "./definition.js";
 import { specForms } from "./spec-forms.js";

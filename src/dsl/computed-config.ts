@@ -1,9 +1,9 @@
 /** `config` as a function: constants stand in the config, and the launch computes the rest. */
 import { launchOptionNames } from "../contract/compiled.js";
 import { fail } from "../diagnostics/diagnostic.js";
-import { configName } from "../diagnostics/catalogue/config-codes.js";
-import { changedState } from "../diagnostics/catalogue/control-codes.js";
-import { specValue } from "../diagnostics/catalogue/definition-codes.js";
+import { configName } from "../diagnostics/catalog/config-codes.js";
+import { changedState } from "../diagnostics/catalog/control-codes.js";
+import { specValue } from "../diagnostics/catalog/definition-codes.js";
 import type { Handle } from "../ir/handle.js";
 import type { HostBlock, Statement } from "../ir/nodes.js";
 import { argumentsOf, resultsOf, valuesIn } from "../ir/walk.js";

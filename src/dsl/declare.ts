@@ -1,12 +1,6 @@
 /** A kernel's params, as its IR holds them and as its body gets them. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
-import {
-  allOptional,
-  descriptorBlock,
-  optionalDim,
-  paramDims,
-  paramName,
-} from "../diagnostics/catalogue/param-codes.js";
+import { allOptional, descriptorBlock, optionalDim, paramDims, paramName } from "../diagnostics/catalog/param-codes.js";
 import type { Builder } from "../ir/builder.js";
 import { type DType, dtype as dtypeVariable, type DTypeVariable, elemOf } from "../types/dtype.js";
 import { Handle } from "../ir/handle.js";

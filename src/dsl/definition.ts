@@ -3,10 +3,10 @@ import { type Config, type GivenTolerance, type Space, launchOptionNames } from 
 import { type ByGpu, type ConfigGpu, listsOf } from "../contract/configs-by-gpu.js";
 import type { KernelTargets } from "../contract/kernel-targets.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
-import { missingPart, notAKernel, pythonName, unknownPart } from "../diagnostics/catalogue/definition-codes.js";
-import { paramKind, paramName } from "../diagnostics/catalogue/param-codes.js";
-import { kernelCall } from "../diagnostics/catalogue/operator-codes.js";
-import { unknownName } from "../diagnostics/catalogue/operand-codes.js";
+import { missingPart, notAKernel, pythonName, unknownPart } from "../diagnostics/catalog/definition-codes.js";
+import { paramKind, paramName } from "../diagnostics/catalog/param-codes.js";
+import { kernelCall } from "../diagnostics/catalog/operator-codes.js";
+import { unknownName } from "../diagnostics/catalog/operand-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import type { Handle } from "../ir/handle.js";
 import { checkTolerance } from "../contract/given-tolerance.js";
@@ -41,7 +41,7 @@ export interface RawSpec {
   readonly launch?: Readonly<Record<string, boolean | number>>;
   readonly triton?: string;
   readonly targets?: KernelTargets;
-  readonly specialise?: string;
+  readonly specialize?: string;
   readonly doNotSpecialize?: readonly string[];
   readonly doNotSpecializeOnAlignment?: readonly string[];
   readonly sameStrides?: readonly (readonly string[])[];

@@ -2,7 +2,7 @@
 import type { KernelLaunch } from "../ir/operator-ir.js";
 import { optionalSizes } from "../analysis/optional-sizes.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
-import { kernelCall } from "../diagnostics/catalogue/operator-codes.js";
+import { kernelCall } from "../diagnostics/catalog/operator-codes.js";
 import { captureLocation, readingProperty } from "../diagnostics/callsite.js";
 import type { Elem } from "../types/dtype.js";
 import { isMemoryParam, isSizeParam, type KernelIR, type Param, type TensorParam, tensorsOf } from "../ir/nodes.js";

@@ -1,7 +1,7 @@
 /** Loops of the kernel: counted, unrolled, and as long as a condition holds. */
 import { typeOfArgument } from "../ir/typed.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
-import { earlyExit, loopBounds, loopFunctions, loopOption } from "../diagnostics/catalogue/control-codes.js";
+import { earlyExit, loopBounds, loopFunctions, loopOption } from "../diagnostics/catalog/control-codes.js";
 import { type Builder, builder } from "../ir/builder.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import type { Constexpr, ConstLike } from "../types/constexpr.js";

@@ -1,7 +1,7 @@
 /** Gives handles their methods and properties: those that op records name, and a few of tensors. */
 import { fail } from "../diagnostics/diagnostic.js";
-import { missingProperty } from "../diagnostics/catalogue/operand-codes.js";
-import { hiddenCoercion } from "../diagnostics/catalogue/source-codes.js";
+import { missingProperty } from "../diagnostics/catalog/operand-codes.js";
+import { hiddenCoercion } from "../diagnostics/catalog/source-codes.js";
 import { captureLocation, readingProperty } from "../diagnostics/callsite.js";
 import { activeBuilder } from "../ir/builder.js";
 import { type Elem, dtype as dtypeVariable, dtypes } from "../types/dtype.js";

@@ -1,13 +1,13 @@
 /** An operator of PyTorch, defined out of kernels. */
 import { fail, heeding, type Location } from "../diagnostics/diagnostic.js";
-import { missingPart, pythonName } from "../diagnostics/catalogue/definition-codes.js";
+import { missingPart, pythonName } from "../diagnostics/catalog/definition-codes.js";
 import {
   operatorAlias,
   operatorGradient,
   operatorKernels,
   operatorParams,
   operatorResult,
-} from "../diagnostics/catalogue/operator-codes.js";
+} from "../diagnostics/catalog/operator-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { isFloatElem, isInt, members } from "../types/dtype.js";
 import { type KernelIR, type Param, type TensorParam, tensorsOf } from "../ir/nodes.js";

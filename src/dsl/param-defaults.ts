@@ -1,6 +1,6 @@
 /** Defaults of numbers and flags: a call that leaves the argument out would be refused, or compute with another value. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
-import { paramDefault } from "../diagnostics/catalogue/param-codes.js";
+import { paramDefault } from "../diagnostics/catalog/param-codes.js";
 import { round } from "../numerics/numeric-float.js";
 import { type DTypeName, dtypeTable, isInt, isSigned } from "../types/dtype.js";
 import { kindOf } from "./spec-forms.js";

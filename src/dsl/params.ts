@@ -9,7 +9,7 @@ import {
   paramOption,
   paramPartition,
   paramRange,
-} from "../diagnostics/catalogue/param-codes.js";
+} from "../diagnostics/catalog/param-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import type { Partition } from "../ir/nodes.js";
 import { whyDim, whyDims } from "../types/dim-names.js";

@@ -1,6 +1,6 @@
 /** The ranges that an author declares: of tensors a promise, of numbers requirements. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
-import { paramPartition, paramRange, rangeBound } from "../diagnostics/catalogue/param-codes.js";
+import { paramPartition, paramRange, rangeBound } from "../diagnostics/catalog/param-codes.js";
 import { Handle } from "../ir/handle.js";
 import { type Argument, type HostBlock, isSizeParam, type Param, type Value } from "../ir/nodes.js";
 import type { Range } from "../params/param-types.js";

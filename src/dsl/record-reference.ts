@@ -1,6 +1,6 @@
 /** Records the torch expressions that an author writes: a kernel's reference, and inputs of its own. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
-import { referenceResult, specInputs } from "../diagnostics/catalogue/reference-codes.js";
+import { referenceResult, specInputs } from "../diagnostics/catalog/reference-codes.js";
 import { type Author, type Given, record } from "../torch/record-author.js";
 import type { Reference, TorchNode } from "../torch/torch-node.js";
 import { isRecord, nodeOf, tensorProxy } from "../torch/torch-proxy.js";

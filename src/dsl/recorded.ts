@@ -1,7 +1,7 @@
 /** Records the torch parts of a kernel's spec: its reference, its providers and its inputs. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
-import { pythonName, reservedName } from "../diagnostics/catalogue/definition-codes.js";
-import { referenceArgument } from "../diagnostics/catalogue/reference-codes.js";
+import { pythonName, reservedName } from "../diagnostics/catalog/definition-codes.js";
+import { referenceArgument } from "../diagnostics/catalog/reference-codes.js";
 import { isMemoryParam, type KernelIR, type Param } from "../ir/nodes.js";
 import { isPythonIdentifier } from "../torch/python-identifiers.js";
 import { inputsOf as inputsIn, type TorchNode } from "../torch/torch-node.js";

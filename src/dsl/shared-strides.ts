@@ -1,6 +1,6 @@
 /** Tensors that a spec declares to have equal strides. */
 import { fail } from "../diagnostics/diagnostic.js";
-import { specValue } from "../diagnostics/catalogue/definition-codes.js";
+import { specValue } from "../diagnostics/catalog/definition-codes.js";
 import type { Param, TensorParam } from "../ir/nodes.js";
 import type { KernelDefinition } from "./definition.js";
 

@@ -140,7 +140,7 @@ export const specForms: Readonly<Record<keyof RawSpec, readonly [Form, string | 
     targets,
     'an object such as { cuda: 90, hip: ["gfx950"], reason: "…" }: the oldest compute capability, AMD\'s architectures, and what others lack',
   ],
-  specialise: elsewhere,
+  specialize: elsewhere,
   doNotSpecialize: [names, 'a list of names, such as ["N"]'],
   doNotSpecializeOnAlignment: [names, 'a list of names, such as ["x"]'],
   sameStrides: [listOf(names), 'a list of groups of tensors, such as [["q", "k", "v"]]'],

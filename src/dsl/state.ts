@@ -2,7 +2,7 @@
 import { typeOfArgument } from "../ir/typed.js";
 import { type Builder, builder } from "../ir/builder.js";
 import { fail } from "../diagnostics/diagnostic.js";
-import { brokenRule } from "../diagnostics/catalogue/rule-codes.js";
+import { brokenRule } from "../diagnostics/catalog/rule-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { Handle, isState, STATE } from "../ir/handle.js";
 import type { Argument, OpStatement, Variable } from "../ir/nodes.js";

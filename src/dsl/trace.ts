@@ -1,13 +1,13 @@
 /** Runs an author's function once, with symbolic arguments, and records it as IR. */
 import { typeOfArgument } from "../ir/typed.js";
 import { checkOutputTolerances, type ToleratedOutput } from "../contract/given-tolerance.js";
-import { launchOptionNames, SPECIALISE, type Specialise } from "../contract/compiled.js";
+import { launchOptionNames, SPECIALISE, type Specialize } from "../contract/compiled.js";
 import { type Diagnostic, fail, heeding, type Location, TileScriptError } from "../diagnostics/diagnostic.js";
 import { placeThrown } from "../diagnostics/callsite.js";
-import { changedState, earlyExit, loopBounds, unusedValue } from "../diagnostics/catalogue/control-codes.js";
-import { kernelResult, specValue } from "../diagnostics/catalogue/definition-codes.js";
-import { unknownName } from "../diagnostics/catalogue/operand-codes.js";
-import { gridAxes, heuristicTarget, hostResult } from "../diagnostics/catalogue/host-codes.js";
+import { changedState, earlyExit, loopBounds, unusedValue } from "../diagnostics/catalog/control-codes.js";
+import { kernelResult, specValue } from "../diagnostics/catalog/definition-codes.js";
+import { unknownName } from "../diagnostics/catalog/operand-codes.js";
+import { gridAxes, heuristicTarget, hostResult } from "../diagnostics/catalog/host-codes.js";
 import { Builder, recording } from "../ir/builder.js";
 import { questionBody, questioned, type Returned, runBody } from "../ir/entries.js";
 import { differenceOf } from "../ir/same-statements.js";
@@ -114,7 +114,7 @@ function traced(kernel: KernelDefinition, source: SourceIndex | undefined): Kern
       launch: launchOf(kernel),
       triton: versionOf(kernel),
       targets: kernel.spec.targets && { ...kernel.spec.targets, at: placeOf("targets") },
-      specialise: specialiseOf(kernel),
+      specialize: specializeOf(kernel),
       reference: reference && { ...reference, at: placeOf("reference") },
       providers: providersOf(kernel, params, placeOf("providers")),
       flops: kernel.spec.flops,
@@ -178,8 +178,8 @@ function versionOf({ name, spec: { triton }, at }: KernelDefinition): KernelIR["
   return fail(specValue.triton(name, triton), at);
 }
 
-function specialiseOf({ name, spec: { specialise = "never" }, at }: KernelDefinition): Specialise {
-  return SPECIALISE.find((each) => each === specialise) ?? fail(specValue.specialise(name, specialise), at);
+function specializeOf({ name, spec: { specialize = "never" }, at }: KernelDefinition): Specialize {
+  return SPECIALISE.find((each) => each === specialize) ?? fail(specValue.specialize(name, specialize), at);
 }
 
 /** The names that the spec's tables may use. */

@@ -1,6 +1,6 @@
 /** What `tl`, values, state and a kernel's arguments say when they are asked for a name that they do not have. */
-import { unknownName } from "../diagnostics/catalogue/operand-codes.js";
-import { stateAsValue } from "../diagnostics/catalogue/rule-codes.js";
+import { unknownName } from "../diagnostics/catalog/operand-codes.js";
+import { stateAsValue } from "../diagnostics/catalog/rule-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { fail, type Said } from "../diagnostics/diagnostic.js";
 import { nearName } from "../diagnostics/near-name.js";

@@ -4,13 +4,13 @@
  * lanes of one program are unordered unless a barrier, or an atomic on one element, stands between their accesses.
  */
 import type { Location } from "../diagnostics/diagnostic.js";
-import type { Message } from "../diagnostics/catalogue/define-code.js";
-import type { FindingCode } from "../diagnostics/catalogue/index.js";
-import { race, uninitialised, unorderedLanes } from "../diagnostics/catalogue/finding-codes.js";
+import type { Message } from "../diagnostics/catalog/define-code.js";
+import type { FindingCode } from "../diagnostics/catalog/index.js";
+import { race, uninitialized, unorderedLanes } from "../diagnostics/catalog/finding-codes.js";
 import type { NumberData } from "../numerics/numeric.js";
 import type { Addresses } from "../values/runtime-values.js";
 import { firstKey, nameOfLane, SEVERAL } from "./lane-order.js";
-import type { Sanitiser } from "./sanitiser.js";
+import type { Sanitizer } from "./sanitizer.js";
 import type { Tensor } from "./tensor.js";
 
 type At = Location | undefined;
@@ -25,7 +25,7 @@ export function noteRead(
   tensor: Tensor,
   { offsets, shape }: Addresses,
   performed: Uint8Array,
-  sanitiser: Sanitiser,
+  sanitizer: Sanitizer,
   at: At,
 ): Uint8Array | undefined {
   const { writers, readers, atomics, lanes } = tensor;
@@ -34,7 +34,7 @@ export function noteRead(
   const unordered = new Unordered();
   let empty: Uint8Array | undefined;
   const isEmpty = startsEmpty(tensor);
-  const { order } = sanitiser;
+  const { order } = sanitizer;
   const { stamp } = order;
   const first = firstKey(shape);
   for (let i = 0; i < performed.length; i++) {
@@ -53,9 +53,9 @@ export function noteRead(
     } else if (writer !== stamp && !order.sees(writer)) meetings.note(i, writer, WRITTEN);
     else if (!order.sees(changer)) meetings.note(i, changer, CHANGED);
   }
-  meetings.report("read", tensor, offsets, shape, sanitiser, at);
-  unordered.report("read", tensor, offsets, shape, sanitiser, at);
-  reportEmpty(empty, tensor, offsets, shape, sanitiser, at);
+  meetings.report("read", tensor, offsets, shape, sanitizer, at);
+  unordered.report("read", tensor, offsets, shape, sanitizer, at);
+  reportEmpty(empty, tensor, offsets, shape, sanitizer, at);
   return empty;
 }
 
@@ -65,7 +65,7 @@ export function noteWrite(
   { offsets, shape }: Addresses,
   performed: Uint8Array,
   values: NumberData,
-  sanitiser: Sanitiser,
+  sanitizer: Sanitizer,
   at: At,
 ): boolean {
   const { writers, readers, atomics, lanes, words } = tensor;
@@ -73,7 +73,7 @@ export function noteWrite(
   const meetings = new Meetings();
   const unordered = new Unordered();
   let isRepeated = false;
-  const { order } = sanitiser;
+  const { order } = sanitizer;
   const { stamp } = order;
   const first = firstKey(shape);
   for (let i = 0; i < performed.length; i++) {
@@ -105,8 +105,8 @@ export function noteWrite(
     else if (!order.sees(changer)) meetings.note(i, changer, CHANGED);
     else if (reader !== stamp && !order.sees(reader)) meetings.note(i, reader, READ);
   }
-  meetings.report("written", tensor, offsets, shape, sanitiser, at);
-  unordered.report("written", tensor, offsets, shape, sanitiser, at);
+  meetings.report("written", tensor, offsets, shape, sanitizer, at);
+  unordered.report("written", tensor, offsets, shape, sanitizer, at);
   return isRepeated;
 }
 
@@ -127,7 +127,7 @@ export function noteAtomic(
   { offsets, shape }: Addresses,
   performed: Uint8Array,
   does: { readonly reads: boolean; readonly writes: boolean },
-  sanitiser: Sanitiser,
+  sanitizer: Sanitizer,
   at: At,
 ): Uint8Array | undefined {
   const { writers, readers, lanes } = tensor;
@@ -138,7 +138,7 @@ export function noteAtomic(
   const unordered = new Unordered();
   let empty: Uint8Array | undefined;
   const isEmpty = startsEmpty(tensor);
-  const { order } = sanitiser;
+  const { order } = sanitizer;
   const { stamp } = order;
   const first = firstKey(shape);
   for (let i = 0; i < performed.length; i++) {
@@ -158,9 +158,9 @@ export function noteAtomic(
     changers[offset] = atomics[offset] === stamp && changers[offset] !== lane ? SEVERAL : lane;
     atomics[offset] = stamp;
   }
-  meetings.report("changed by an atomic", tensor, offsets, shape, sanitiser, at);
-  unordered.report("changed by an atomic", tensor, offsets, shape, sanitiser, at);
-  reportEmpty(empty, tensor, offsets, shape, sanitiser, at);
+  meetings.report("changed by an atomic", tensor, offsets, shape, sanitizer, at);
+  unordered.report("changed by an atomic", tensor, offsets, shape, sanitizer, at);
+  reportEmpty(empty, tensor, offsets, shape, sanitizer, at);
   return empty;
 }
 
@@ -181,28 +181,28 @@ abstract class Conflicts {
     tensor: Tensor,
     offsets: Float64Array,
     shape: readonly number[],
-    sanitiser: Sanitiser,
+    sanitizer: Sanitizer,
     at: At,
   ): void {
     const met = this.#met;
     if (met === undefined) return;
     const marked = new Uint8Array(offsets.length);
     for (const lane of met.keys()) marked[lane] = 1;
-    sanitiser.lanes(this.code, marked, shape, at, (lane) => {
+    sanitizer.lanes(this.code, marked, shape, at, (lane) => {
       const { by, did } = met.get(lane)!;
-      return this.describe(tensor.nameOf(offsets[lane]!), does, WORDS[did]!, by, sanitiser);
+      return this.describe(tensor.nameOf(offsets[lane]!), does, WORDS[did]!, by, sanitizer);
     });
   }
 
   abstract readonly code: FindingCode;
-  abstract describe(element: string, does: string, did: string, by: number, of: Sanitiser): Message<FindingCode>;
+  abstract describe(element: string, does: string, did: string, by: number, of: Sanitizer): Message<FindingCode>;
 }
 
 /** Lanes whose element another program accessed before, which has this stamp. */
 class Meetings extends Conflicts {
   readonly code = race.code;
 
-  describe(element: string, does: string, did: string, stamp: number, of: Sanitiser): Message<FindingCode> {
+  describe(element: string, does: string, did: string, stamp: number, of: Sanitizer): Message<FindingCode> {
     return race(element, does, did, of.program(of.order.owner(stamp)).join(", "));
   }
 }
@@ -221,9 +221,9 @@ function reportEmpty(
   tensor: Tensor,
   offsets: Float64Array,
   shape: readonly number[],
-  sanitiser: Sanitiser,
+  sanitizer: Sanitizer,
   at: At,
 ): void {
   if (empty === undefined) return;
-  sanitiser.lanes(uninitialised.code, empty, shape, at, (lane) => uninitialised.memory(tensor.nameOf(offsets[lane]!)));
+  sanitizer.lanes(uninitialized.code, empty, shape, at, (lane) => uninitialized.memory(tensor.nameOf(offsets[lane]!)));
 }

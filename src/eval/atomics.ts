@@ -1,13 +1,13 @@
 /** Atomics: performed lane by lane, in program order. */
 import { allocate } from "../numerics/pool.js";
 import type { Location } from "../diagnostics/diagnostic.js";
-import { uninitialised, waitsForever, writeToInput } from "../diagnostics/catalogue/finding-codes.js";
+import { uninitialized, waitsForever, writeToInput } from "../diagnostics/catalog/finding-codes.js";
 import { sizeOf, type TileArray, tileArray } from "../numerics/array.js";
 import type { Addresses, AtomicAccess, Constant } from "../values/runtime-values.js";
 import { noteAtomic } from "./accesses.js";
 import { lanesOf, type Mask } from "./lanes.js";
 import { spread, tensorOf, union } from "./memory-access.js";
-import type { Sanitiser } from "./sanitiser.js";
+import type { Sanitizer } from "./sanitizer.js";
 import type { Tensor } from "./tensor.js";
 
 type At = Location | undefined;
@@ -17,16 +17,16 @@ export function atomic(
   address: Addresses,
   mask: Mask,
   { operands, change, reads, order }: AtomicAccess,
-  sanitiser: Sanitiser,
+  sanitizer: Sanitizer,
   at: At,
 ): TileArray {
   const tensor = tensorOf(address);
   const { shape, offsets } = address;
-  const { performed } = lanesOf(tensor, address, mask, change ? "atomic" : "poll", sanitiser, at);
+  const { performed } = lanesOf(tensor, address, mask, change ? "atomic" : "poll", sanitizer, at);
   const old = allocate(tensor.dtype, performed.length);
   const unperformed = performed.includes(0) ? performed.map((on) => 1 - on) : undefined;
   if (change && tensor.role === "in") {
-    sanitiser.lanes(writeToInput.code, performed, shape, at, () => writeToInput.atomic(tensor.name));
+    sanitizer.lanes(writeToInput.code, performed, shape, at, () => writeToInput.atomic(tensor.name));
     return tileArray(tensor.dtype, shape, old, new Uint8Array(performed.length).fill(1));
   }
   if (change && at) tensor.writtenAt.add(at);
@@ -34,10 +34,10 @@ export function atomic(
   for (const { poison } of given) {
     if (!poison) continue;
     const used = poison.map((flag, i) => flag & performed[i]!);
-    sanitiser.lanes(uninitialised.code, used, shape, at, (lane) => uninitialised.atomic(tensor.nameOf(offsets[lane]!)));
+    sanitizer.lanes(uninitialized.code, used, shape, at, (lane) => uninitialized.atomic(tensor.nameOf(offsets[lane]!)));
   }
-  const empty = noteAtomic(tensor, address, performed, { reads, writes: change !== undefined }, sanitiser, at);
-  meet(tensor, address, performed, order, sanitiser);
+  const empty = noteAtomic(tensor, address, performed, { reads, writes: change !== undefined }, sanitizer, at);
+  meet(tensor, address, performed, order, sanitizer);
   const memory = tensor.data as unknown as Elements;
   const before = old as unknown as Elements;
   const [first, second] = given.map(({ data }) => data as unknown as Elements);
@@ -56,14 +56,14 @@ export function poll(
   address: Addresses,
   expected: TileArray | Constant,
   { order, forever }: { readonly order: string; readonly forever: boolean },
-  sanitiser: Sanitiser,
+  sanitizer: Sanitizer,
   at: At,
 ): TileArray {
   const tensor = tensorOf(address);
   const { shape, offsets } = address;
-  const { performed } = lanesOf(tensor, address, undefined, "poll", sanitiser, at);
-  noteAtomic(tensor, address, performed, { reads: true, writes: false }, sanitiser, at);
-  meet(tensor, address, performed, order, sanitiser);
+  const { performed } = lanesOf(tensor, address, undefined, "poll", sanitizer, at);
+  noteAtomic(tensor, address, performed, { reads: true, writes: false }, sanitizer, at);
+  meet(tensor, address, performed, order, sanitizer);
   const memory = tensor.data as unknown as Elements;
   const wanted = spread(expected, tensor.dtype, shape).data as unknown as Elements;
   const holds = new Uint8Array(sizeOf(shape)).map((_, i) =>
@@ -71,7 +71,7 @@ export function poll(
   );
   const missed = holds.map((held, i) => performed[i]! & (1 - held));
   if (forever)
-    sanitiser.lanes(waitsForever.code, missed, shape, at, (lane) =>
+    sanitizer.lanes(waitsForever.code, missed, shape, at, (lane) =>
       waitsForever(tensor.nameOf(offsets[lane]!), String(wanted[lane])),
     );
   return tileArray("int1", shape, holds);
@@ -83,7 +83,7 @@ function meet(
   { offsets }: Addresses,
   performed: Uint8Array,
   order: string,
-  sanitiser: Sanitiser,
+  sanitizer: Sanitizer,
 ): void {
-  if (performed.length === 1 && performed[0]) sanitiser.order.meet(`${tensor.name}@${offsets[0]!}`, order);
+  if (performed.length === 1 && performed[0]) sanitizer.order.meet(`${tensor.name}@${offsets[0]!}`, order);
 }

@@ -3,7 +3,7 @@
  * wrong, or an address that only the emitted code computes overflows.
  */
 import type { Finding, TensorData } from "../contract/compiled.js";
-import { lowering } from "../diagnostics/catalogue/finding-codes.js";
+import { lowering } from "../diagnostics/catalog/finding-codes.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { evaluateKernel, type Run, type RunResult } from "./evaluate-kernel.js";
 import { coordinates } from "./findings.js";

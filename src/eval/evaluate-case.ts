@@ -102,5 +102,5 @@ export function notEvaluated(ir: KernelIR, given: Readonly<Record<string, Tensor
     if (!found.has(statement.op.name)) found.set(statement.op.name, `tl.${statement.op.name}${where}`);
   });
   if (found.size === 0) return undefined;
-  return `${[...found.values()].join(", ")}: not modelled, so the kernel was not evaluated`;
+  return `${[...found.values()].join(", ")}: not modeled, so the kernel was not evaluated`;
 }

@@ -4,7 +4,7 @@ import type { Finding, Layout, ProgramOrder, TensorData } from "../contract/comp
 import { checkHostValues } from "./host-values.js";
 import { OutOfTime } from "../contract/out-of-time.js";
 import { formatLocation, type Location, TileScriptError } from "../diagnostics/diagnostic.js";
-import { neverWritten } from "../diagnostics/catalogue/finding-codes.js";
+import { neverWritten } from "../diagnostics/catalog/finding-codes.js";
 import { full } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
 import { unroundedDType } from "../numerics/numeric.js";
@@ -27,7 +27,7 @@ import { checkRoom } from "./case-room.js";
 import { Program } from "./program.js";
 import type { Prints } from "./prints.js";
 import { programOrder } from "./program-order.js";
-import { Sanitiser } from "./sanitiser.js";
+import { Sanitizer } from "./sanitizer.js";
 import { APART, Tensor, UnknownAddress } from "./tensor.js";
 import { TimeLimit } from "./time-limit.js";
 import { namingLoads } from "./unset-lanes.js";
@@ -57,7 +57,7 @@ export interface RunResult {
   readonly findings: readonly Finding[];
   /** How many further findings are not listed. */
   readonly more: number;
-  /** Where the run was: see the sanitiser. */
+  /** Where the run was: see the sanitizer. */
   readonly reached: readonly Location[];
   /** The ops that round although the run is unrounded. */
   readonly rounded: readonly OpStatement[];
@@ -81,7 +81,7 @@ export function evaluateKernel(ir: KernelIR, run: Run): RunResult {
     ),
   );
   run.record?.launch(ir.name, grid);
-  const sanitiser = new Sanitiser(grid, run.record);
+  const sanitizer = new Sanitizer(grid, run.record);
   const values = argumentsOf(ir, tensors, bindings, run.inputs);
   const memory = layOut(values);
   const [x = 1, y = 1, z = 1] = grid;
@@ -90,7 +90,7 @@ export function evaluateKernel(ir: KernelIR, run: Run): RunResult {
   const numbers = Array.from({ length: x * y * z }, (_, turn) => numberAt(turn) + 1);
   try {
     const limit = new TimeLimit(run.until);
-    program.launch(values, { memory, sanitiser, grid: [x, y, z], limit, prints: run.prints }, numbers);
+    program.launch(values, { memory, sanitizer, grid: [x, y, z], limit, prints: run.prints }, numbers);
   } catch (error) {
     if (error instanceof UnknownAddress || error instanceof OutOfTime || error instanceof TileScriptError) throw error;
     const { at } = program.running;
@@ -98,7 +98,7 @@ export function evaluateKernel(ir: KernelIR, run: Run): RunResult {
     throw new Error(`${where}${error instanceof Error ? error.message : String(error)}`, { cause: error });
   }
   for (const [param, tensor] of tensors)
-    if (param.role === "out" && !param.zeroed) checkWritten(tensor, param, ir, sanitiser);
+    if (param.role === "out" && !param.zeroed) checkWritten(tensor, param, ir, sanitizer);
   const written = memory.filter((tensor) => tensor.role !== "in");
   const declared = new Map(
     ir.params.flatMap((param) => ("dtype" in param ? [[param.name, param.dtype] as const] : [])),
@@ -109,9 +109,9 @@ export function evaluateKernel(ir: KernelIR, run: Run): RunResult {
   });
   return {
     outputs: Object.fromEntries(written.map((tensor) => [tensor.name, read(tensor)])),
-    findings: sanitiser.findings.list(namingLoads(ir, sanitiser.unset)),
-    more: sanitiser.findings.left,
-    reached: [...sanitiser.reached],
+    findings: sanitizer.findings.list(namingLoads(ir, sanitizer.unset)),
+    more: sanitizer.findings.left,
+    reached: [...sanitizer.reached],
     rounded: [...program.running.rounded],
   };
 }
@@ -226,7 +226,7 @@ function programFor(ir: KernelIR, bindings: Bindings, { dtypes, absent = [], non
   return program;
 }
 
-function checkWritten(tensor: Tensor, { value }: TensorParam, ir: KernelIR, { findings, grid }: Sanitiser): void {
+function checkWritten(tensor: Tensor, { value }: TensorParam, ir: KernelIR, { findings, grid }: Sanitizer): void {
   const { count, first } = tensor.unwritten();
   if (count === 0) return;
   const total = tensor.shape.reduce((product, dim) => product * dim, 1);

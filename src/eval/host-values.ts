@@ -1,5 +1,5 @@
 /** What the host cannot compute in a case, where Python raises an error: a division by zero, a tensor of a negative size. */
-import { hostValue } from "../diagnostics/catalogue/host-codes.js";
+import { hostValue } from "../diagnostics/catalog/host-codes.js";
 import { fail } from "../diagnostics/diagnostic.js";
 import { type Argument, type HostBlock, isValue, type KernelIR, type OpStatement } from "../ir/nodes.js";
 import { argumentsOf, hostBlocksOf, resultsOf } from "../ir/walk.js";

@@ -1,13 +1,13 @@
 /** Determines which lanes of an access are performed: those that no mask turns off and whose address is valid. */
 import type { AccessKind } from "../contract/access.js";
-import type { Message } from "../diagnostics/catalogue/define-code.js";
-import type { FindingCode } from "../diagnostics/catalogue/index.js";
+import type { Message } from "../diagnostics/catalog/define-code.js";
+import type { FindingCode } from "../diagnostics/catalog/index.js";
 import type { Location } from "../diagnostics/diagnostic.js";
-import { falseInBounds, outOfBounds, uninitialised } from "../diagnostics/catalogue/finding-codes.js";
+import { falseInBounds, outOfBounds, uninitialized } from "../diagnostics/catalog/finding-codes.js";
 import { broadcastTo, either, sizeOf, type TileArray } from "../numerics/array.js";
 import { ones, zeros } from "../numerics/pool.js";
 import type { Addresses } from "../values/runtime-values.js";
-import type { Describe, Sanitiser } from "./sanitiser.js";
+import type { Describe, Sanitizer } from "./sanitizer.js";
 import type { Tensor } from "./tensor.js";
 
 export type Mask = TileArray | boolean | undefined;
@@ -25,11 +25,11 @@ export function lanesOf(
   address: Addresses,
   mask: Mask,
   kind: AccessKind,
-  sanitiser: Sanitiser,
+  sanitizer: Sanitizer,
   at: Location | undefined,
 ): Lanes {
-  const lanes = decided(tensor, address, mask, does[kind], sanitiser, at);
-  sanitiser.saw(kind, address, lanes, at);
+  const lanes = decided(tensor, address, mask, does[kind], sanitizer, at);
+  sanitizer.saw(kind, address, lanes, at);
   return lanes;
 }
 
@@ -45,7 +45,7 @@ function decided(
   address: Addresses,
   mask: Mask,
   does: "read" | "written",
-  sanitiser: Sanitiser,
+  sanitizer: Sanitizer,
   at: Location | undefined,
 ): Lanes {
   const { shape, inside, broken, poison, offsets } = address;
@@ -57,18 +57,18 @@ function decided(
   const refuse = (code: FindingCode, wrong: Uint8Array, describe: Describe): void => {
     const marked = bothOn(wrong, performed);
     if (!marked) return;
-    sanitiser.lanes(code, marked, shape, at, describe);
+    sanitizer.lanes(code, marked, shape, at, describe);
     refused = either(refused, marked);
     turnOff(performed, marked, 1);
   };
 
   const bits = mask === undefined ? undefined : maskLanes(mask, shape);
   if (bits?.poison) {
-    refuse(uninitialised.code, bits.poison, () => uninitialised.mask(tensor.name, does));
+    refuse(uninitialized.code, bits.poison, () => uninitialized.mask(tensor.name, does));
   }
   const masked = bits && turnOff(performed, bits.on, 0);
   if (poison) {
-    refuse(uninitialised.code, poison, () => uninitialised.address(tensor.name, does));
+    refuse(uninitialized.code, poison, () => uninitialized.address(tensor.name, does));
   }
   if (broken) refuse(falseInBounds.code, broken, (lane) => falseClaim(tensor, address, lane));
   if (!inside) {

@@ -6,7 +6,7 @@ const FILL = 2 ** 10;
 
 /**
  * The scale of each element: the largest root mean square of all elements, or of those that share every index with it but
- * one. An element that cancels to nearly zero keeps the error of what cancelled; and rows may differ in magnitude, as those
+ * one. An element that cancels to nearly zero keeps the error of what canceled; and rows may differ in magnitude, as those
  * of causal attention do. What `magnitude` leaves out is left out here.
  */
 export function magnitudes(shape: readonly number[], data: ArrayLike<number>): Float64Array {

@@ -19,7 +19,7 @@ import { normal, seedOf, uniform } from "../numerics/seeded-random.js";
 import { evaluateReference } from "../torch/evaluate-torch.js";
 import type { ReferenceInputs, TorchNode } from "../torch/torch-node.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
-import { specInputs } from "../diagnostics/catalogue/reference-codes.js";
+import { specInputs } from "../diagnostics/catalog/reference-codes.js";
 import type { TorchArray } from "../torch/torch-array.js";
 
 /** Bound of integers without a declared range: sums of small integers are exact in any dtype. */

@@ -3,7 +3,7 @@
  * mask turned it off without `other`, or its element has no value.
  */
 import type { Location } from "../diagnostics/diagnostic.js";
-import { laneConflict, uninitialised, writeToInput } from "../diagnostics/catalogue/finding-codes.js";
+import { laneConflict, uninitialized, writeToInput } from "../diagnostics/catalog/finding-codes.js";
 import { broadcastTo, either, full, type TileArray, tileArray } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
 import type { DTypeName } from "../types/dtype.js";
@@ -14,7 +14,7 @@ import type { Addresses, Constant } from "../values/runtime-values.js";
 import { noteRead, noteWrite } from "./accesses.js";
 import { coordinates } from "./findings.js";
 import { lanesOf, type Mask } from "./lanes.js";
-import type { Sanitiser } from "./sanitiser.js";
+import type { Sanitizer } from "./sanitizer.js";
 import { Tensor } from "./tensor.js";
 
 type Value = TileArray | Constant;
@@ -24,13 +24,13 @@ export function load(
   address: Addresses,
   mask: Mask,
   other: Value | undefined,
-  sanitiser: Sanitiser,
+  sanitizer: Sanitizer,
   at: At,
 ): TileArray {
   const tensor = tensorOf(address);
   const { shape } = address;
-  const { performed, masked, refused } = lanesOf(tensor, address, mask, "load", sanitiser, at);
-  const empty = noteRead(tensor, address, performed, sanitiser, at);
+  const { performed, masked, refused } = lanesOf(tensor, address, mask, "load", sanitizer, at);
+  const empty = noteRead(tensor, address, performed, sanitizer, at);
   const rest = other === undefined ? undefined : spread(other, tensor.dtype, shape);
   // Lanes that a view masks hold 0 unless there is `other`.
   const data = rest ? copyOf(rest.data) : allocate(tensor.dtype, performed.length);
@@ -38,7 +38,7 @@ export function load(
   gather(kindOf(to))(tensor.words, to, address.offsets, performed);
   const left = rest ? rest.poison && off(rest.poison, performed) : masked;
   const poison = union([refused, empty, left]);
-  if (poison && at) sanitiser.unset.set(at, undefined);
+  if (poison && at) sanitizer.unset.set(at, undefined);
   return tileArray(tensor.dtype, shape, data, poison);
 }
 
@@ -48,26 +48,26 @@ function copyOf(data: TileData): TileData {
   return copy;
 }
 
-export function store(address: Addresses, value: Value, mask: Mask, sanitiser: Sanitiser, at: At): void {
+export function store(address: Addresses, value: Value, mask: Mask, sanitizer: Sanitizer, at: At): void {
   const tensor = tensorOf(address);
   const { shape, offsets } = address;
-  const { performed } = lanesOf(tensor, address, mask, "store", sanitiser, at);
+  const { performed } = lanesOf(tensor, address, mask, "store", sanitizer, at);
   if (tensor.role === "in") {
-    sanitiser.lanes(writeToInput.code, performed, shape, at, () => writeToInput.store(tensor.name));
+    sanitizer.lanes(writeToInput.code, performed, shape, at, () => writeToInput.store(tensor.name));
     return;
   }
   if (at) tensor.writtenAt.add(at);
   const { data, poison } = spread(value, tensor.dtype, shape);
   if (poison) {
     const stored = poison.map((flag, i) => flag & performed[i]!);
-    sanitiser.lanes(uninitialised.code, stored, shape, at, (lane) =>
-      uninitialised.stored(tensor.nameOf(offsets[lane]!)),
+    sanitizer.lanes(uninitialized.code, stored, shape, at, (lane) =>
+      uninitialized.stored(tensor.nameOf(offsets[lane]!)),
     );
   }
   const values = movable(data);
-  const isRepeated = noteWrite(tensor, address, performed, values, sanitiser, at);
+  const isRepeated = noteWrite(tensor, address, performed, values, sanitizer, at);
   scatter(kindOf(tensor.words))(values, tensor.words, offsets, performed);
-  if (isRepeated) reportConflicts(tensor, address, data, performed, sanitiser, at);
+  if (isRepeated) reportConflicts(tensor, address, data, performed, sanitizer, at);
 }
 
 /** Reports lanes of one store that write different values to the same element. */
@@ -76,7 +76,7 @@ function reportConflicts(
   { offsets, shape }: Addresses,
   values: TileData,
   performed: Uint8Array,
-  sanitiser: Sanitiser,
+  sanitizer: Sanitizer,
   at: At,
 ): void {
   const lost = firstLost(kindOf(values))(values as NumberData, tensor.data as NumberData, offsets, performed);
@@ -85,7 +85,7 @@ function reportConflicts(
   const winner = offsets.findLastIndex((other, lane) => other === offset && performed[lane] === 1);
   const marked = new Uint8Array(performed.length);
   marked[lost] = 1;
-  sanitiser.lanes(laneConflict.code, marked, shape, at, () => {
+  sanitizer.lanes(laneConflict.code, marked, shape, at, () => {
     const other = `lane (${coordinates(shape, winner).join(", ")})`;
     return laneConflict(tensor.nameOf(offset), String(values[lost]), String(values[winner]), other);
   });

@@ -6,8 +6,8 @@ import { buffersOf } from "../values/buffers.js";
 import type { Op } from "../ir/op.js";
 import { typeOfArgument } from "../ir/typed.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
-import { endlessLoop } from "../diagnostics/catalogue/control-codes.js";
-import { uninitialised } from "../diagnostics/catalogue/finding-codes.js";
+import { endlessLoop } from "../diagnostics/catalog/control-codes.js";
+import { uninitialized } from "../diagnostics/catalog/finding-codes.js";
 import { full, isSameShape, type TileArray } from "../numerics/array.js";
 import type { DTypeName } from "../types/dtype.js";
 import {
@@ -207,7 +207,7 @@ export class Program {
     const isProved = at !== undefined && isSpokenOf(op);
     const compute = (): Runtime | readonly Runtime[] => {
       running.at = at;
-      if (isProved) running.sanitiser.reached.add(at);
+      if (isProved) running.sanitizer.reached.add(at);
       const args = fill();
       const value = run(args);
       watch?.(args, value as Runtime);
@@ -236,10 +236,10 @@ export class Program {
     if (fixed === "launch") this.#forget.push(() => (known = undefined));
     return () => {
       if (known !== undefined) return known;
-      const { sanitiser } = running;
-      const before = sanitiser.told;
+      const { sanitizer } = running;
+      const before = sanitizer.told;
       const value = unpooled(compute);
-      if (sanitiser.told === before) known = value;
+      if (sanitizer.told === before) known = value;
       return value;
     };
   }
@@ -381,7 +381,7 @@ export class Program {
   #scalar(value: Runtime, what: string, at: Location | undefined): number {
     if (typeof value !== "object") return Number(value);
     const { data, poison } = value as TileArray;
-    if (poison?.[0]) this.running.sanitiser.scalar(uninitialised.control(what), at);
+    if (poison?.[0]) this.running.sanitizer.scalar(uninitialized.control(what), at);
     return Number(data[0]);
   }
 }

@@ -1,7 +1,7 @@
 /** Compares the outputs of a case with those of the kernel's reference. */
 import type { Comparison, TensorData, Tolerance } from "../contract/compiled.js";
 import { fail, TileScriptError } from "../diagnostics/diagnostic.js";
-import { referenceResult, torchCall } from "../diagnostics/catalogue/reference-codes.js";
+import { referenceResult, torchCall } from "../diagnostics/catalog/reference-codes.js";
 import { type KernelIR, tensorsOf } from "../ir/nodes.js";
 import { evaluateReference } from "../torch/evaluate-torch.js";
 import { NotEvaluated, TorchRefuses } from "../torch/not-evaluated.js";

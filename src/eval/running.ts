@@ -6,7 +6,7 @@ import type { Context, ResultType } from "../values/runtime-values.js";
 import { atomic, poll } from "./atomics.js";
 import type { Prints } from "./prints.js";
 import { load, store } from "./memory-access.js";
-import { Sanitiser } from "./sanitiser.js";
+import { Sanitizer } from "./sanitizer.js";
 import { type Tensor, tensorAt } from "./tensor.js";
 import { TimeLimit } from "./time-limit.js";
 
@@ -15,7 +15,7 @@ type Triple = readonly [number, number, number];
 /** The state of one launch. */
 export interface Launched {
   readonly memory: readonly Tensor[];
-  readonly sanitiser: Sanitiser;
+  readonly sanitizer: Sanitizer;
   readonly grid: Triple;
   readonly limit: TimeLimit;
   readonly prints?: Prints | undefined;
@@ -23,7 +23,7 @@ export interface Launched {
 
 export class Running {
   memory: readonly Tensor[] = [];
-  sanitiser = new Sanitiser([]);
+  sanitizer = new Sanitizer([]);
   grid: Triple = [0, 0, 0];
   program: Triple = [0, 0, 0];
   /** The current statement, for errors of the evaluator itself. */
@@ -34,11 +34,11 @@ export class Running {
   limit = new TimeLimit();
   prints: Prints | undefined;
 
-  launch({ memory, sanitiser, grid, limit, prints }: Launched): void {
+  launch({ memory, sanitizer, grid, limit, prints }: Launched): void {
     this.prints = prints;
     this.limit = limit;
     this.memory = memory;
-    this.sanitiser = sanitiser;
+    this.sanitizer = sanitizer;
     this.grid = grid;
     this.at = undefined;
     this.rounded.clear();
@@ -52,14 +52,14 @@ export class Running {
   /** Drops references to the launch. */
   end(): void {
     this.memory = [];
-    this.sanitiser = new Sanitiser([]);
+    this.sanitizer = new Sanitizer([]);
   }
 
   /** Starts a program; numbers count from 1. */
   begin(number: number): void {
     this.limit.check(this.at);
-    this.sanitiser.begin(number);
-    const [x = 0, y = 0, z = 0] = this.sanitiser.program(number);
+    this.sanitizer.begin(number);
+    const [x = 0, y = 0, z = 0] = this.sanitizer.program(number);
     this.program = [x, y, z];
   }
 
@@ -95,23 +95,23 @@ class StatementContext implements Context {
   }
 
   load(...[address, mask, other]: Parameters<Context["load"]>): ReturnType<Context["load"]> {
-    return load(address, mask, other, this.running.sanitiser, this.at);
+    return load(address, mask, other, this.running.sanitizer, this.at);
   }
 
   store(...[address, value, mask]: Parameters<Context["store"]>): void {
-    store(address, value, mask, this.running.sanitiser, this.at);
+    store(address, value, mask, this.running.sanitizer, this.at);
   }
 
   atomic(...[address, mask, access]: Parameters<Context["atomic"]>): ReturnType<Context["atomic"]> {
-    return atomic(address, mask, access, this.running.sanitiser, this.at);
+    return atomic(address, mask, access, this.running.sanitizer, this.at);
   }
 
   poll(...[address, expected, how]: Parameters<Context["poll"]>): ReturnType<Context["poll"]> {
-    return poll(address, expected, how, this.running.sanitiser, this.at);
+    return poll(address, expected, how, this.running.sanitizer, this.at);
   }
 
   barrier(): void {
-    this.running.sanitiser.order.barrier();
+    this.running.sanitizer.order.barrier();
   }
 
   allocationAt(address: bigint, dtype: DTypeName): Tensor {
@@ -123,10 +123,10 @@ class StatementContext implements Context {
   }
 
   undefine(said: Parameters<Context["undefine"]>[0]): void {
-    this.running.sanitiser.undefine(said, this.at);
+    this.running.sanitizer.undefine(said, this.at);
   }
 
   report(...[said, shape, lanes]: Parameters<Context["report"]>): void {
-    this.running.sanitiser.lanes(said.code, lanes, shape, this.at, () => said);
+    this.running.sanitizer.lanes(said.code, lanes, shape, this.at, () => said);
   }
 }

@@ -1,8 +1,8 @@
 /** What left the lanes without a defined value that a finding is about: loads, and ops that no device defines there. */
 import type { Finding } from "../contract/compiled.js";
-import type { Message } from "../diagnostics/catalogue/define-code.js";
-import type { FindingCode } from "../diagnostics/catalogue/index.js";
-import { leftUnset, usedAt, uninitialised } from "../diagnostics/catalogue/finding-codes.js";
+import type { Message } from "../diagnostics/catalog/define-code.js";
+import type { FindingCode } from "../diagnostics/catalog/index.js";
+import { leftUnset, usedAt, uninitialized } from "../diagnostics/catalog/finding-codes.js";
 import { formatLocation, type Location } from "../diagnostics/diagnostic.js";
 import {
   type Argument,
@@ -29,7 +29,7 @@ export function namingLoads(ir: KernelIR, unset: Unset): (finding: Finding) => F
   let origins: Origins | undefined;
   return (finding) => {
     const { at } = finding;
-    if (finding.code !== uninitialised.code || !at || unset.size === 0) return finding;
+    if (finding.code !== uninitialized.code || !at || unset.size === 0) return finding;
     const found = (origins ??= new Origins(ir, unset.keys())).of(at);
     const [first] = found;
     if (!first) return finding;

@@ -4,14 +4,14 @@
  */
 import { broadcastTo, sizeOf, type TileArray } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
-import { negativeDivision, nonFinite, overflow } from "../diagnostics/catalogue/finding-codes.js";
+import { negativeDivision, nonFinite, overflow } from "../diagnostics/catalog/finding-codes.js";
 import { type IntName, isSigned } from "../types/dtype.js";
 import type { KernelIR, OpStatement, Value } from "../ir/nodes.js";
 import { type BigData, bitsOf, isBig, isFloat, type NumberData } from "../numerics/numeric.js";
 import type { Op } from "../ir/op.js";
 import type { Runtime } from "../values/runtime-values.js";
-import type { Message } from "../diagnostics/catalogue/define-code.js";
-import type { FindingCode } from "../diagnostics/catalogue/index.js";
+import type { Message } from "../diagnostics/catalog/define-code.js";
+import type { FindingCode } from "../diagnostics/catalog/index.js";
 import { indexValues } from "../analysis/index-values.js";
 import type { Running } from "./running.js";
 
@@ -39,7 +39,7 @@ export class Arithmetic {
     const report: Report = (code, { shape }, lane, describe) => {
       const marked = new Uint8Array(sizeOf(shape));
       marked[lane] = 1;
-      this.running.sanitiser.lanes(code, marked, shape, at, describe);
+      this.running.sanitizer.lanes(code, marked, shape, at, describe);
     };
     // Masks cannot overflow.
     if (carries(op) && result.type.dtype !== "int1" && this.#index.has(result))

@@ -26,7 +26,7 @@ export function hostLines(params: readonly DeclaredParam[], tree: KernelTree, ho
         ? [todo(`a heuristic for ${name}, which the original computes: ${given.text}`)]
         : [];
     }),
-    ...unspecialised(params, tuning),
+    ...unspecialized(params, tuning),
     todo(
       `${params.some(({ kind }) => kind === "pointer") ? "tensors in place of pointers; then " : ""}a reference, ({ ${argumentsOf(params)} }, torch) => …`,
     ),
@@ -195,7 +195,7 @@ function optionTexts(options: LaunchOptionValues): readonly string[] {
   });
 }
 
-function unspecialised(params: readonly DeclaredParam[], { doNotSpecialize }: Tuning): readonly string[] {
+function unspecialized(params: readonly DeclaredParam[], { doNotSpecialize }: Tuning): readonly string[] {
   const named = params.flatMap(({ python, name, kind, isInteger }) =>
     doNotSpecialize.includes(python) && kind === "scalar" && isInteger ? [JSON.stringify(name)] : [],
   );

@@ -35,7 +35,7 @@ export interface KernelText {
 
 export interface TextOptions {
   /** Parameters that are fixed to what the first call gives them. */
-  readonly specialise?: ReadonlySet<string>;
+  readonly specialize?: ReadonlySet<string>;
   /** Conditions that Triton knows are decided as in the first call. */
   readonly decides?: boolean;
   /** No dtype variables: every pointer has the dtype of the first call. */
@@ -165,11 +165,11 @@ class KernelWriter implements KernelContext {
     const variable = authorName(plain);
     this.#taken.add(variable);
     const scope = new FunctionScope(this.#kernel, true, this.#taken);
-    const { specialise, fixedDTypes, pinned, tensors, inferred } = this.#options;
+    const { specialize, fixedDTypes, pinned, tensors, inferred } = this.#options;
     const { params, fixed, optional, names } = declaredParams({
       tree: this.#tree,
       scope,
-      isFixed: (name, isDType) => specialise?.has(name) === true || (isDType && fixedDTypes === true),
+      isFixed: (name, isDType) => specialize?.has(name) === true || (isDType && fixedDTypes === true),
       pinned: pinned === true,
       tensors: tensors ?? [],
       dtype: (element) => this.dtype(element),

@@ -97,7 +97,7 @@ const MOST_LINES = 1500;
 function copies(arms: readonly Arm[], rest: readonly Statement[], after: Names, context: Context): boolean {
   const { scope } = context;
   if (scope.lines.length > MOST_LINES)
-    scope.refuse("flags that change shapes again and again, each with all that follows; fix one with --specialise");
+    scope.refuse("flags that change shapes again and again, each with all that follows; fix one with --specialize");
   const all = arms.at(-1)?.asked === undefined ? arms : [...arms, { asked: undefined, body: [] }];
   const conditions = conditionsOf(all);
   for (const [i, { asked, body }] of all.entries()) {

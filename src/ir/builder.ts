@@ -3,7 +3,7 @@
  * locations and value identity are decided in one place.
  */
 import { type Edit, fail, type Location, type Said } from "../diagnostics/diagnostic.js";
-import { helperCapture, outsideKernel, scopeEscape, unreachable } from "../diagnostics/catalogue/control-codes.js";
+import { helperCapture, outsideKernel, scopeEscape, unreachable } from "../diagnostics/catalog/control-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import {
   type Argument,

@@ -5,8 +5,8 @@
  * with the bodies inside it, with one arm of each branch at a time, and with none of them.
  */
 import { asking, type Diagnostic, fail, type Location, problem, TileScriptError } from "../diagnostics/diagnostic.js";
-import { changedState, earlyExit } from "../diagnostics/catalogue/control-codes.js";
-import { tracedCondition } from "../diagnostics/catalogue/source-codes.js";
+import { changedState, earlyExit } from "../diagnostics/catalog/control-codes.js";
+import { tracedCondition } from "../diagnostics/catalog/source-codes.js";
 import { captureLocation, placeThrown } from "../diagnostics/callsite.js";
 import type { Builder } from "./builder.js";
 import { hasFalsyObjects } from "./falsy.js";

@@ -3,7 +3,7 @@
  * (arithmetic, comparison, conversion to a string, iteration) are refused.
  */
 import { fail } from "../diagnostics/diagnostic.js";
-import { coercion } from "../diagnostics/catalogue/operand-codes.js";
+import { coercion } from "../diagnostics/catalog/operand-codes.js";
 import { falsyObject, withFalsyObjects } from "./falsy.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import type { Value } from "./nodes.js";

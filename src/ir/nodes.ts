@@ -14,7 +14,7 @@
  *
  * Values are positional, metadata is named. Program order is the list's order, so effects keep it for free.
  */
-import type { Config, Space, GivenTolerance, Specialise } from "../contract/compiled.js";
+import type { Config, Space, GivenTolerance, Specialize } from "../contract/compiled.js";
 import type { DeclaredTargets } from "../contract/kernel-targets.js";
 import type { DeviceProperties } from "../contract/device-properties.js";
 import type { Diagnostic, Location } from "../diagnostics/diagnostic.js";
@@ -350,8 +350,8 @@ export interface KernelIR {
   readonly triton: "3.6" | "3.9" | undefined;
   /** The GPUs that it is for, and where the author says so; undefined: all. */
   readonly targets: DeclaredTargets | undefined;
-  /** Whether modules have a warp-specialised kernel besides. */
-  readonly specialise: Specialise;
+  /** Whether modules have a warp-specialized kernel besides. */
+  readonly specialize: Specialize;
   readonly reference: Reference | undefined;
   /** Other implementations, for benchmarks. */
   readonly providers: Readonly<Record<string, Reference>>;

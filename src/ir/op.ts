@@ -249,10 +249,10 @@ export interface HoldsContext<Args> {
 export interface OpFold {
   /**
    * `reduction` over the axis of the operand `axis`, or over all; `scan` along an axis, each lane with those before it;
-   * `normalisation`, each with all of its axis; `contraction` of the inner dimension of a product, which adds to `acc`;
+   * `normalization`, each with all of its axis; `contraction` of the inner dimension of a product, which adds to `acc`;
    * `packed`, a product whose sides may hold several elements in one, and have scales for groups of them.
    */
-  readonly form: "reduction" | "scan" | "normalisation" | "contraction" | "packed";
+  readonly form: "reduction" | "scan" | "normalization" | "contraction" | "packed";
   /** What two lanes give together; undefined where that is not followed, or the place of a lane. */
   readonly kinds: ((x: Kinds, y: Kinds) => Kinds) | undefined;
   /** The axis where none is given; default 0. */

@@ -3,7 +3,7 @@
  * that the view stands for. Written with the ops themselves, so what comes out is checked as an author's code is.
  */
 import { fail } from "../diagnostics/diagnostic.js";
-import { unmaskedView } from "../diagnostics/catalogue/operand-codes.js";
+import { unmaskedView } from "../diagnostics/catalog/operand-codes.js";
 import { Builder, recording } from "../ir/builder.js";
 import { Handle, isHandle, valueOf } from "../ir/handle.js";
 import {

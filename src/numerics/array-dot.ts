@@ -184,7 +184,7 @@ const addFloat64: AddProducts<Float64Array> = (out, a, b, { start, aStart, bStar
 
 const { fround } = Math;
 
-/** Four steps, as a separate function: in one function with the remainder's loop, V8 deoptimised at each remainder. */
+/** Four steps, as a separate function: in one function with the remainder's loop, V8 deoptimized at each remainder. */
 function addFour(
   out: Float32Array,
   start: number,

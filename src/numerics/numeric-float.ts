@@ -58,7 +58,7 @@ const HIGH = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1 ? 1 : 0;
 const ROUNDS_TO_QUANTA = 1.5 * 2 ** 52;
 
 /**
- * The distance between neighbouring values of a format, by the exponent field of a float64; infinite above the format's
+ * The distance between neighboring values of a format, by the exponent field of a float64; infinite above the format's
  * last binade.
  */
 export function quanta({ mantissaBits, bias, max }: FloatFormat): Float64Array {

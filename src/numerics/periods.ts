@@ -6,10 +6,10 @@
 /** Lines of a matrix: rows, or columns. */
 export interface Lines {
   readonly count: number;
-  /** Distance between neighbouring lines. */
+  /** Distance between neighboring lines. */
   readonly step: number;
   readonly length: number;
-  /** Distance between neighbouring elements of a line. */
+  /** Distance between neighboring elements of a line. */
   readonly apart: number;
 }
 

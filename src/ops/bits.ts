@@ -1,7 +1,7 @@
 /** Shifts, and logical ops on masks. */
 import { NUMBERS, ONE, ZERO } from "../terms/kinds.js";
 import { all, asInteger, asTruth, isNumber, number, product, quotient, some, type Term } from "../terms/term.js";
-import { shiftAmount } from "../diagnostics/catalogue/finding-codes.js";
+import { shiftAmount } from "../diagnostics/catalog/finding-codes.js";
 import { callText } from "../types/constexpr-text.js";
 import { bitsOf, isBig, type SmallIntDType } from "../numerics/numeric.js";
 import { shiftIsTooFar, shiftLeft, shiftLeftBig, shiftRight, shiftRightBig } from "../numerics/numeric-int.js";

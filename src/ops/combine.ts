@@ -1,8 +1,8 @@
 /** Ops that take a function of elements: reductions, scans and maps with the author's function. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
-import { helperArgument, helperCapture, helperFunction } from "../diagnostics/catalogue/control-codes.js";
-import { argumentList } from "../diagnostics/catalogue/operand-codes.js";
-import { brokenRule } from "../diagnostics/catalogue/rule-codes.js";
+import { helperArgument, helperCapture, helperFunction } from "../diagnostics/catalog/control-codes.js";
+import { argumentList } from "../diagnostics/catalog/operand-codes.js";
+import { brokenRule } from "../diagnostics/catalog/rule-codes.js";
 import { expandDims, type TileArray } from "../numerics/array.js";
 import { foldLanes, lastAlong, mapLanes } from "../numerics/array-fold.js";
 import { builder } from "../ir/builder.js";

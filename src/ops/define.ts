@@ -1,10 +1,10 @@
 /** Makes the author's function from an op's record. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { captureLocation } from "../diagnostics/callsite.js";
-import { deepProgram } from "../diagnostics/catalogue/control-codes.js";
-import { hostOnly } from "../diagnostics/catalogue/host-codes.js";
-import { argumentList, meantOption, unknownOption } from "../diagnostics/catalogue/operand-codes.js";
-import { brokenRule, stateAsValue } from "../diagnostics/catalogue/rule-codes.js";
+import { deepProgram } from "../diagnostics/catalog/control-codes.js";
+import { hostOnly } from "../diagnostics/catalog/host-codes.js";
+import { argumentList, meantOption, unknownOption } from "../diagnostics/catalog/operand-codes.js";
+import { brokenRule, stateAsValue } from "../diagnostics/catalog/rule-codes.js";
 import { type Builder, builder } from "../ir/builder.js";
 import { elemOf, isDType as isDTypeToken } from "../types/dtype.js";
 import { Handle, isHandle, isState, valueOf } from "../ir/handle.js";

@@ -1,5 +1,5 @@
 /** Derived ops: compositions of other ops that have a name in TypeScript and in the emitted Python. */
-import { hostOnly } from "../diagnostics/catalogue/host-codes.js";
+import { hostOnly } from "../diagnostics/catalog/host-codes.js";
 import { fail } from "../diagnostics/diagnostic.js";
 import { builder } from "../ir/builder.js";
 import type { Operands } from "../ir/op.js";

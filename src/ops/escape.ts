@@ -1,7 +1,7 @@
 /** Triton features that TileScript does not model: Python source, inline assembly. */
 import type { Typed } from "../types/types.js";
 import { fail } from "../diagnostics/diagnostic.js";
-import { unknownEffect } from "../diagnostics/catalogue/operand-codes.js";
+import { unknownEffect } from "../diagnostics/catalog/operand-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import type { DType, Element } from "../types/dtype.js";
 import type { DimsOf, ShapeArg } from "../types/constexpr.js";

@@ -1,11 +1,11 @@
 /** `tl.extern`: a `@triton.jit` function of a Python file that the author has. */
 import { typeOfArgument } from "../ir/typed.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
-import { helperArgument, helperCapture } from "../diagnostics/catalogue/control-codes.js";
-import { pythonName } from "../diagnostics/catalogue/definition-codes.js";
-import { externFile, externMeaning } from "../diagnostics/catalogue/extern-codes.js";
-import { hostOnly } from "../diagnostics/catalogue/host-codes.js";
-import { unknownEffect } from "../diagnostics/catalogue/operand-codes.js";
+import { helperArgument, helperCapture } from "../diagnostics/catalog/control-codes.js";
+import { pythonName } from "../diagnostics/catalog/definition-codes.js";
+import { externFile, externMeaning } from "../diagnostics/catalog/extern-codes.js";
+import { hostOnly } from "../diagnostics/catalog/host-codes.js";
+import { unknownEffect } from "../diagnostics/catalog/operand-codes.js";
 import { builder, type Builder } from "../ir/builder.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { Handle } from "../ir/handle.js";
@@ -55,7 +55,7 @@ const OPAQUE: Readonly<Record<Effect, Op>> = {
  * A `@triton.jit` function out of a Python file beside the author's: `const softcap = tl.extern("./ops.py", "softcap",
  * { evaluate: (x: Tile<"float32", Shape>, cap: number) => … })`. Its source, and what it needs of that file (other jit
  * functions and `tl.constexpr` globals), is copied into the emitted module. Numbers, strings and truth values are
- * handed over as they are. Without `evaluate` it is not modelled: a kernel that calls it is not evaluated in-process.
+ * handed over as they are. Without `evaluate` it is not modeled: a kernel that calls it is not evaluated in-process.
  */
 export function extern<const F extends AnyFunction>(file: string, name: string, options: ExternOptions<F>): F {
   const at = captureLocation();

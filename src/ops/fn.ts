@@ -1,6 +1,6 @@
 /** `tl.fn`: an author's function that becomes one function of the emitted Python. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
-import { helperFunction, helperResult } from "../diagnostics/catalogue/control-codes.js";
+import { helperFunction, helperResult } from "../diagnostics/catalog/control-codes.js";
 import { builder, type Builder } from "../ir/builder.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import type { ResultForm } from "../ir/entries.js";

@@ -1,6 +1,6 @@
 /** Elementwise functions of two and three operands for certain dtypes. */
 import { kindsIn, larger, NAN, NONE, productOf, ratio, smaller, total } from "../terms/kinds.js";
-import { clampBounds } from "../diagnostics/catalogue/finding-codes.js";
+import { clampBounds } from "../diagnostics/catalog/finding-codes.js";
 import { broadcastTo, type TileArray } from "../numerics/array.js";
 import { map2, mapBig2 } from "../numerics/array-map.js";
 import { cast } from "../numerics/array-cast.js";

@@ -1,7 +1,7 @@
 /** Helper functions, behind `tl.fn` and combine functions. Each is traced once per signature. */
 import { typeOfArgument } from "../ir/typed.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
-import { earlyExit, helperArgument, helperResult, recursion } from "../diagnostics/catalogue/control-codes.js";
+import { earlyExit, helperArgument, helperResult, recursion } from "../diagnostics/catalog/control-codes.js";
 import type { Builder } from "../ir/builder.js";
 import { type Body, type Returned, runHelper } from "../ir/entries.js";
 import { isDType } from "../types/dtype.js";

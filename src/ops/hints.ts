@@ -1,7 +1,7 @@
 /** Hints to the compiler. A false hint makes results wrong on the GPU. */
-import type { Message } from "../diagnostics/catalogue/define-code.js";
-import { falseAssume, falseHint } from "../diagnostics/catalogue/finding-codes.js";
-import type { FindingCode } from "../diagnostics/catalogue/index.js";
+import type { Message } from "../diagnostics/catalog/define-code.js";
+import { falseAssume, falseHint } from "../diagnostics/catalog/finding-codes.js";
+import type { FindingCode } from "../diagnostics/catalog/index.js";
 import type { Typed } from "../types/types.js";
 import { slice, type TileArray } from "../numerics/array.js";
 import type { ConstLike } from "../types/constexpr.js";

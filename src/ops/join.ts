@@ -1,7 +1,7 @@
 /** Joining and splitting tiles, and moving elements within one. */
 import { difference, least, product, quotient, remainder, sum, type Term } from "../terms/term.js";
 import type { Typed } from "../types/types.js";
-import { gatherIndex } from "../diagnostics/catalogue/finding-codes.js";
+import { gatherIndex } from "../diagnostics/catalog/finding-codes.js";
 import {
   broadcastShapes,
   broadcastTo,

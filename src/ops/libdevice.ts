@@ -60,7 +60,7 @@ function evaluator(name: LibdeviceName) {
     const first = isTile(args.x) ? args.x.dtype : dtype;
     const tiles = Object.values(args).map((value) => broadcastTo(tileOf(value, first), shape));
     const compute = libdeviceOverload(name, tiles.map((tile) => letterOf(tile.dtype)).join(""));
-    if (!compute) throw new Error(`libdevice.${name} is not modelled`);
+    if (!compute) throw new Error(`libdevice.${name} is not modeled`);
     const lanes = tiles.map((tile) => (tile.dtype === "float32" ? (tile.data as Float32Array).map(taken) : tile.data));
     const data = allocate(dtype, sizeOf(shape));
     // Typed arrays wrap integers, but bigints into narrower ones they refuse.

@@ -1,5 +1,5 @@
 /** Reductions over one axis or over all. */
-import { indexBesideNaN } from "../diagnostics/catalogue/finding-codes.js";
+import { indexBesideNaN } from "../diagnostics/catalog/finding-codes.js";
 import { expandDims as expand, type TileArray, reshape, tileArray } from "../numerics/array.js";
 import { indexOfFirst, reduce, reduceBig } from "../numerics/array-reduce.js";
 import { beaten, type Kinds, larger, NUMBERS, smaller, total, ZERO } from "../terms/kinds.js";

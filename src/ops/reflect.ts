@@ -2,7 +2,7 @@
  * What a kernel asks of a dtype variable whose members differ: `T.bits`, `T.isFloating`, known when Triton compiles.
  */
 import type { ConstBool, Constexpr } from "../types/constexpr.js";
-import { hiddenCoercion } from "../diagnostics/catalogue/source-codes.js";
+import { hiddenCoercion } from "../diagnostics/catalog/source-codes.js";
 import { activeBuilder } from "../ir/builder.js";
 import { call, type DType, type DTypeName, onReflection, reflect, type Reflection } from "../types/dtype.js";
 import type { Spelling } from "../ir/op.js";

@@ -125,7 +125,7 @@ export const cumprod = scanning("cumprod", { float: (a, b) => a * b, int: Math.i
 const dimOf = ({ dim }: { readonly dim: Typed | undefined }) => axisNumber(dim);
 
 /** Each place of the result depends on all of the axis; what comes last stays there, and is what it was. */
-const ordering: OpFold = { form: "normalisation", kinds: (x) => x, axis: -1 };
+const ordering: OpFold = { form: "normalization", kinds: (x) => x, axis: -1 };
 
 /** Whether what a lane holds comes after all others, which so keep their places; `missing` is the order where none is given. */
 const isLast =

@@ -7,7 +7,7 @@ import { axisOf, type WhyAxis } from "../types/axis.js";
 import type { DTypeName } from "../types/dtype.js";
 import type { Checked } from "../types/problem.js";
 import type { Plain } from "../rules/math-rules.js";
-import { axisNumber, inferScan, reduceRules, type WhyNormalise } from "../rules/reduce-rules.js";
+import { axisNumber, inferScan, reduceRules, type WhyNormalize } from "../rules/reduce-rules.js";
 import type { Sh, TileLike } from "../types/tile.js";
 import { defineOp } from "./define.js";
 
@@ -21,7 +21,7 @@ declare module "../types/tile.js" {
   interface TileOps {
     /** `exp(x)` divided by its sum along an axis, by default the first: `tl.softmax(x, 0)`. */
     softmax<T extends TileLike, const Ax = 0>(
-      this: Checked<T, WhyNormalise<"softmax", T>>,
+      this: Checked<T, WhyNormalize<"softmax", T>>,
       dim?: Checked<Ax, WhySoftmaxAxis<T, Ax>>,
       options?: SoftmaxOptions,
     ): Plain<T>;
@@ -34,7 +34,7 @@ declare module "../types/tile.js" {
  */
 export const softmax = defineOp<
   <X, const Ax = 0>(
-    x: Checked<X, WhyNormalise<"softmax", X>>,
+    x: Checked<X, WhyNormalize<"softmax", X>>,
     dim?: Checked<Ax, WhySoftmaxAxis<X, Ax>>,
     options?: SoftmaxOptions,
   ) => Plain<X>
@@ -45,7 +45,7 @@ export const softmax = defineOp<
   method: true,
   effect: "pure",
   spelling: { form: "call", name: "tl.softmax" },
-  infer: ({ x, dim }) => inferScan(reduceRules.normalising, "softmax", x.type, axisNumber(dim) ?? 0),
+  infer: ({ x, dim }) => inferScan(reduceRules.normalizing, "softmax", x.type, axisNumber(dim) ?? 0),
   evaluate: ({ x, dim = 0 }) => {
     const tile = x;
     const dtype = tile.dtype as DTypeName;
@@ -63,7 +63,7 @@ export const softmax = defineOp<
   },
   facts: { nonNegative: () => true },
   proof: {
-    folds: { form: "normalisation", kinds: (x) => (x === LEAST ? ZERO : x === NAN ? NAN : POSITIVE) },
+    folds: { form: "normalization", kinds: (x) => (x === LEAST ? ZERO : x === NAN ? NAN : POSITIVE) },
     neutral: (held) => held === LEAST,
   },
   needs: {

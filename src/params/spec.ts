@@ -190,14 +190,14 @@ export interface Spec<P, Derived extends string = never, Heuristic extends strin
    */
   readonly targets?: KernelTargets;
   /**
-   * Whether the module has a warp-specialised kernel besides, for Hopper GPUs: "auto" where the kernel has a form that
+   * Whether the module has a warp-specialized kernel besides, for Hopper GPUs: "auto" where the kernel has a form that
    * suits, and if it is autotuned, the wrapper times both and launches the faster one; "always" to launch it wherever it
    * can be, and to make any other form an error. Default "never".
    */
-  readonly specialise?: "auto" | "never" | "always";
-  /** Integer arguments that Triton does not specialise on: neither on the value 1 nor on multiples of 16. */
+  readonly specialize?: "auto" | "never" | "always";
+  /** Integer arguments that Triton does not specialize on: neither on the value 1 nor on multiples of 16. */
   readonly doNotSpecialize?: readonly (DimsOfParams<P> | NoInfer<Derived> | ScalarNames<P>)[];
-  /** Integer arguments and tensors whose value or address Triton does not specialise on being a multiple of 16. */
+  /** Integer arguments and tensors whose value or address Triton does not specialize on being a multiple of 16. */
   readonly doNotSpecializeOnAlignment?: readonly (
     DimsOfParams<P> | NoInfer<Derived> | ScalarNames<P> | TensorNames<P>
   )[];

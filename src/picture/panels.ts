@@ -71,7 +71,7 @@ export function drawPanels(
 
 const WIDE = 1100;
 
-/** Colours of Okabe and Ito, which colour-blind readers can tell apart. Text follows the reader's colour scheme. */
+/** Colors of Okabe and Ito, which color-blind readers can tell apart. Text follows the reader's color scheme. */
 const STYLE = [
   ".tilescript-picture{color:#1f2328;font:11px ui-monospace,Menlo,Consolas,monospace}",
   "@media (prefers-color-scheme:dark){.tilescript-picture{color:#d5dae0}}",
@@ -144,7 +144,7 @@ interface Rect extends Drawn {
   readonly width: number;
 }
 
-/** Neighbours that look the same become one rectangle: along rows, then down. */
+/** Neighbors that look the same become one rectangle: along rows, then down. */
 function merged(cells: readonly (readonly [Cell, Drawn])[], factor: number): readonly Rect[] {
   const rows = new Map<number, Rect[]>();
   for (const [cell, drawn] of cells.toSorted(([a], [b]) => a[0] - b[0] || a[1] - b[1])) {

@@ -4,7 +4,7 @@ import { drawPanels, type Drawn, type Legend, type Panel } from "./panels.js";
 import { blockOf, type Cell, keyOf, type PlacedTensor } from "./placed-tensor.js";
 import { byTensor } from "./touched.js";
 
-/** How many colours programs take turns with. */
+/** How many colors programs take turns with. */
 const COLOURS = 8;
 
 /** Who writes an element. */
@@ -40,7 +40,7 @@ export function programMap(accesses: readonly Access[]): string {
   const mapped = mapOf(accesses);
   const kernels = [...new Set(accesses.map(({ kernel }) => kernel))].join(", ");
   const legend: Legend[] = [
-    { look: "program0", words: "stored by one program; programs take turns with eight colours" },
+    { look: "program0", words: "stored by one program; programs take turns with eight colors" },
     { look: "shared", words: "changed by atomics" },
     { look: "refused", words: "stored by several programs" },
   ];

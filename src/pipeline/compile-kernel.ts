@@ -18,7 +18,7 @@ import type { SourceIndex } from "../ir/source.js";
 import { measuringOf } from "./measuring.js";
 import { proofFrom } from "./proof-of.js";
 import { lackingWith } from "./requiring.js";
-import { specialisedConfigs, specialisedFor } from "./specialised-for.js";
+import { specializedConfigs, specializedFor } from "./specialized-for.js";
 import { givenFor } from "../contract/given-tolerance.js";
 import { toleranceFor } from "../contract/tolerance.js";
 import { failOn, loweredOf, traceAndCheck } from "./traced.js";
@@ -43,10 +43,10 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
   const lowered = loweredOf(ir);
   const signature = signatureOf(lowered);
   const file = `${signature.name}.py`;
-  const specialised = specialisedFor(ir, lowered);
+  const specialized = specializedFor(ir, lowered);
   const emit = (options?: EmitOptions): Emitted => {
-    const printed = emitModule(lowered, source, options, specialised.form(options?.specialise));
-    const warnings = specialised.warnings(options?.specialise);
+    const printed = emitModule(lowered, source, options, specialized.form(options?.specialize));
+    const warnings = specialized.warnings(options?.specialize);
     return { python: printed.text, map: sourceMap(file, printed.lines), ...(warnings.length > 0 && { warnings }) };
   };
   const evaluate: CompiledKernel["evaluate"] = (at, { tolerance, lowered: both, ...options } = {}) => {
@@ -68,8 +68,8 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     ir: printIR(ir),
     kernelArguments: kernelArguments(lowered),
     helpers: helpersOf(ir),
-    warnings: [...seen, ...specialised.warnings()],
-    ...specialisedConfigs(specialised.form()),
+    warnings: [...seen, ...specialized.warnings()],
+    ...specializedConfigs(specialized.form()),
     reference: ir.reference?.kind ?? "none",
     ...measuringOf(ir, source),
     ...(ir.tolerance && { tolerance: ir.tolerance }),

@@ -11,7 +11,7 @@ import { checkVersions } from "../check/triton-versions.js";
 import { checkUnused } from "../check/unused-values.js";
 import type { Config } from "../contract/compiled.js";
 import { type Diagnostic, TileScriptError, warning } from "../diagnostics/diagnostic.js";
-import { noSource } from "../diagnostics/catalogue/definition-codes.js";
+import { noSource } from "../diagnostics/catalog/definition-codes.js";
 import type { KernelDefinition } from "../dsl/definition.js";
 import { trace } from "../dsl/trace.js";
 import type { KernelIR } from "../ir/nodes.js";

@@ -1,5 +1,5 @@
 /** Whether every active lane of an access lies in its tensor. */
-import type { FindingCode } from "../diagnostics/catalogue/index.js";
+import type { FindingCode } from "../diagnostics/catalog/index.js";
 import type { OpStatement } from "../ir/nodes.js";
 import { atLeast, below, FALSE, number, type Term } from "../terms/term.js";
 import type { Contexts } from "./contexts.js";

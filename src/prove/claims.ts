@@ -1,5 +1,5 @@
 /** Whether what the author assumes holds. */
-import type { FindingCode } from "../diagnostics/catalogue/index.js";
+import type { FindingCode } from "../diagnostics/catalog/index.js";
 import type { OpStatement } from "../ir/nodes.js";
 import { proves } from "./interpret.js";
 import type { Duties, Open, Stand } from "./obligations.js";

@@ -1,5 +1,5 @@
 /** Whether every element of each output is written, by one store or by several together. */
-import type { FindingCode } from "../diagnostics/catalogue/index.js";
+import type { FindingCode } from "../diagnostics/catalog/index.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import { isValue, type KernelIR, paramsOf, type TensorParam } from "../ir/nodes.js";
 import { all, conditionsOf, equal, not, number, some, substitute, symbol, type Term, TRUE } from "../terms/term.js";

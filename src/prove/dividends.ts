@@ -3,7 +3,7 @@
  * depends on them. Triton truncates toward zero, so that blocks and wrapped indices of negative numbers are others.
  */
 import { indexValues } from "../analysis/index-values.js";
-import type { FindingCode } from "../diagnostics/catalogue/index.js";
+import type { FindingCode } from "../diagnostics/catalog/index.js";
 import type { OpStatement } from "../ir/nodes.js";
 import { all, atLeast, number, sum, type Term } from "../terms/term.js";
 import { type OpStep, opsIn } from "./flow.js";

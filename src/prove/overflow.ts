@@ -3,7 +3,7 @@
  * compares those that it leaves out as well. What is computed of something that may wrap is not asked about.
  */
 import { indexValues } from "../analysis/index-values.js";
-import type { FindingCode } from "../diagnostics/catalogue/index.js";
+import type { FindingCode } from "../diagnostics/catalog/index.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import { type Argument, isFunction, type Value } from "../ir/nodes.js";
 import { walk } from "../ir/walk.js";

@@ -124,7 +124,7 @@ export class PaddingFolds {
     return all;
   }
 
-  /** A scan, whose lanes depend on those before, or a normalisation, whose lanes depend on all. */
+  /** A scan, whose lanes depend on those before, or a normalization, whose lanes depend on all. */
   #scan(step: OpStep, x: HeldTile): HeldTile {
     const { lanes } = this;
     const { statement } = step;
@@ -297,7 +297,7 @@ function scanned(rule: FoldRule, isOrdered: boolean, own: Held, given: Kinds, no
   );
 }
 
-/** What a normalisation makes of each kind. */
+/** What a normalization makes of each kind. */
 function each({ kinds: rule, generic: numbers }: FoldRule, kinds: Kinds): Kinds {
   if (!rule) return numbers;
   return kindsIn(kinds & ~NOTHING).reduce((all, kind) => all | rule(kind, kind), NONE);

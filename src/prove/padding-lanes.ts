@@ -247,7 +247,7 @@ export class PaddingLanes {
     const nothing = argumentsOf(step.statement).some((argument) => this.unsetIn(step, argument) !== undefined);
     // A scan has a lane for each of its operand's; of other folds the result is data.
     const { folds } = step.statement.op.proof;
-    const left = folds && folds.form !== "scan" && folds.form !== "normalisation" ? NONE : this.#leftIn(step);
+    const left = folds && folds.form !== "scan" && folds.form !== "normalization" ? NONE : this.#leftIn(step);
     const kinds = generic(result.type) | (nothing ? NOTHING : NONE);
     const padding = left === NONE || step.statement.op.proof.moves ? left : ANYTHING;
     return this.constant(this.model.environment.shape(result.type), held("live", kinds) | held("left", padding));

@@ -2,7 +2,7 @@
  * Whether padding changes nothing: a lane that a mask left out is neutral where it meets others in a reduction, a scan or a
  * product, and a lane without a value is never stored, and decides no access.
  */
-import type { FindingCode } from "../diagnostics/catalogue/index.js";
+import type { FindingCode } from "../diagnostics/catalog/index.js";
 import type { OpStatement } from "../ir/nodes.js";
 import { typeOfArgument } from "../ir/typed.js";
 import { type Kinds, kindsIn, LEAST, MOST, NAN, NEGATIVE, NONE, ONE, POSITIVE, ZERO } from "../terms/kinds.js";
@@ -17,7 +17,7 @@ import { type Meeting, PaddingLanes } from "./padding-lanes.js";
 import { isFloatType } from "./padding-literals.js";
 import { accessInWords } from "./words.js";
 
-const UNSET: readonly FindingCode[] = ["uninitialised"];
+const UNSET: readonly FindingCode[] = ["uninitialized"];
 /** For each question whether lanes exist. */
 const STEPS = 4_000;
 

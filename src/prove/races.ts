@@ -2,7 +2,7 @@
  * Whether accesses meet at an element: two programs of which one writes it, or two lanes of one store with values that may
  * differ. Atomics may meet atomics. What one program does is in order.
  */
-import type { FindingCode } from "../diagnostics/catalogue/index.js";
+import type { FindingCode } from "../diagnostics/catalog/index.js";
 import type { OpStatement } from "../ir/nodes.js";
 import { all, equal, substitute, symbol, type Term, TRUE } from "../terms/term.js";
 import { assume, proves } from "./interpret.js";

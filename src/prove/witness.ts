@@ -4,7 +4,7 @@
  */
 import type { Case, Evaluation, Finding } from "../contract/compiled.js";
 import { sizesAround } from "../contract/sizes-around.js";
-import type { FindingCode } from "../diagnostics/catalogue/index.js";
+import type { FindingCode } from "../diagnostics/catalog/index.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import { type KernelIR, paramsOf } from "../ir/nodes.js";
 import { conditionsOf, isNumber, not, symbolsIn, type Term, termsIn } from "../terms/term.js";

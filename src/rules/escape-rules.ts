@@ -1,4 +1,4 @@
-/** Signatures of raw Python and inline assembly, which are not modelled: the author declares the results. */
+/** Signatures of raw Python and inline assembly, which are not modeled: the author declares the results. */
 import type { DType, Dt, Elem } from "../types/dtype.js";
 import { dimsOf, whyDims } from "../types/constexpr.js";
 import {

@@ -54,8 +54,8 @@ const combining: ReduceRule = { why: whyInt, out: keep };
 /** `tl.reduce`: the combine function decides the dtype. */
 const folding: ReduceRule = { why: () => "", out: keep };
 /** sigmoid, softmax. */
-const normalising: ReduceRule = { why: whyFloat32, out: keep };
-export const reduceRules = { summing, comparing, indexing, combining, folding, normalising } as const;
+const normalizing: ReduceRule = { why: whyFloat32, out: keep };
+export const reduceRules = { summing, comparing, indexing, combining, folding, normalizing } as const;
 
 export type WhySum<Op extends string, X, D = undefined> = X extends TileLike
   ? Both<
@@ -69,7 +69,7 @@ export type WhyMax<Op extends string, X> = X extends TileLike
 export type WhyCombine<Op extends string, X> = X extends TileLike
   ? Both<WhyInt<Op, X[El]>, WhyScalar<Op, X[Sh]>>
   : NotATile<Op, X>;
-export type WhyNormalise<Op extends string, X> = X extends TileLike ? WhyFloat32<Op, X[El]> : NotATile<Op, X>;
+export type WhyNormalize<Op extends string, X> = X extends TileLike ? WhyFloat32<Op, X[El]> : NotATile<Op, X>;
 
 /** The axis; undefined means all. */
 export type WhyReduceAxis<Op extends string, X, Ax> = X extends TileLike

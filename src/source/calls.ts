@@ -1,7 +1,7 @@
 /** Calls: the result of an op, an array method or the author's own function. */
 import { ts } from "./typescript.js";
-import { earlyExit } from "../diagnostics/catalogue/control-codes.js";
-import { hiddenCoercion, tracedCondition, unreadSource } from "../diagnostics/catalogue/source-codes.js";
+import { earlyExit } from "../diagnostics/catalog/control-codes.js";
+import { hiddenCoercion, tracedCondition, unreadSource } from "../diagnostics/catalog/source-codes.js";
 import type { Said } from "../diagnostics/diagnostic.js";
 import { keywordName } from "../diagnostics/python-names.js";
 import { type Frame, region, type Region, type Walk } from "./regions.js";

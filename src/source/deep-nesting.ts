@@ -2,7 +2,7 @@
  * Expressions that nest too deep to be read: the parser and the lint call themselves for each level, and JavaScript's
  * stack ends after some hundreds of them.
  */
-import { syntax } from "../diagnostics/catalogue/command-codes.js";
+import { syntax } from "../diagnostics/catalog/command-codes.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { locate } from "./sites.js";
 import { ts } from "./typescript.js";

@@ -1,13 +1,13 @@
 /** Expressions: their values, and the operators that JavaScript would silently apply to handles. */
 import { ts } from "./typescript.js";
-import { earlyExit } from "../diagnostics/catalogue/control-codes.js";
+import { earlyExit } from "../diagnostics/catalog/control-codes.js";
 import {
   hiddenCoercion,
   methodOf,
   outerAssignment,
   tracedCondition,
   unaryMethodOf,
-} from "../diagnostics/catalogue/source-codes.js";
+} from "../diagnostics/catalog/source-codes.js";
 import type { Said } from "../diagnostics/diagnostic.js";
 import { type Mended, methodCall } from "./edits.js";
 import { refuseLength } from "./calls.js";

@@ -1,7 +1,7 @@
 /** Arrays of the author's: what their methods give, and what is put into them. */
 import { ts } from "./typescript.js";
-import { earlyExit } from "../diagnostics/catalogue/control-codes.js";
-import { outerAssignment } from "../diagnostics/catalogue/source-codes.js";
+import { earlyExit } from "../diagnostics/catalog/control-codes.js";
+import { outerAssignment } from "../diagnostics/catalog/source-codes.js";
 import { type Abstract, comparable, elementOf, holder, join, PLAIN, touches, TRACED, weaken } from "./known-values.js";
 import { crossed, type Frame, type Walk } from "./regions.js";
 import { unwrap } from "./sites.js";

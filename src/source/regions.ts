@@ -65,7 +65,7 @@ export class Scope {
     const found = this.#names.get(name);
     if (found === undefined) return this.parent?.lookup(name);
     if (typeof found !== "function") return found;
-    // A cycle of imports or initialisers sees a plain value.
+    // A cycle of imports or initializers sees a plain value.
     const binding: Binding = { value: PLAIN, region: undefined };
     this.#names.set(name, binding);
     binding.value = found();

@@ -1,8 +1,8 @@
 /** Statements: declarations, JavaScript's own control flow, and the ways out of a traced loop. */
 import { ts } from "./typescript.js";
 import { unwrap } from "./sites.js";
-import { earlyExit } from "../diagnostics/catalogue/control-codes.js";
-import { hiddenCoercion, tracedCondition } from "../diagnostics/catalogue/source-codes.js";
+import { earlyExit } from "../diagnostics/catalog/control-codes.js";
+import { hiddenCoercion, tracedCondition } from "../diagnostics/catalog/source-codes.js";
 import { assign, guarded, part, questioned, weakenNames } from "./expressions.js";
 import { type Counted, countedLoop } from "./counted-loops.js";
 import { type Frame, inner, region, type Walk } from "./regions.js";
@@ -88,7 +88,7 @@ function declare(walk: Walk, list: ts.VariableDeclarationList, frame: Frame): vo
     if (value.kind === "range" && ts.isArrayBindingPattern(name)) {
       walk.problem(earlyExit.collected(), name);
     }
-    // An annotation only tells what may be absent; otherwise the initialiser decides.
+    // An annotation only tells what may be absent; otherwise the initializer decides.
     const declared = walk.annotated(type, undefined);
     const uncertain = type && declared.kind === "traced" && !isTraced(declared);
     walk.bind(name, uncertain ? weaken(value) : value.kind === "plain" && initializer ? declared : value, frame);

@@ -1,6 +1,6 @@
 /** What authors mean by JavaScript's operators and functions, as the text of methods and functions of `tl`. */
 import { ts } from "./typescript.js";
-import { type Choice, hiddenCoercion, methodOf } from "../diagnostics/catalogue/source-codes.js";
+import { type Choice, hiddenCoercion, methodOf } from "../diagnostics/catalog/source-codes.js";
 import type { Said } from "../diagnostics/diagnostic.js";
 import { unwrap } from "./sites.js";
 

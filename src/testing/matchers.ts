@@ -40,7 +40,7 @@ export interface KernelMatchers<P, R> {
   toVerify(options?: VerifyMatcherOptions): Promise<R>;
   /**
    * Evaluates the kernel and compares what it writes with values written down, within the tolerance of each dtype. A
-   * finding of the sanitiser fails it, and so does a reference that disagrees.
+   * finding of the sanitizer fails it, and so does a reference that disagrees.
    */
   toEvaluate(inputs: Inputs<P>, expected: Expected<P>, options?: Constexprs<P> & CallOptions): Promise<R>;
 }

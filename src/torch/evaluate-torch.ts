@@ -1,7 +1,7 @@
 /** Evaluates recorded torch expressions in float64. */
 import type { TensorData } from "../contract/compiled.js";
 import { fail } from "../diagnostics/diagnostic.js";
-import { torchCall } from "../diagnostics/catalogue/reference-codes.js";
+import { torchCall } from "../diagnostics/catalog/reference-codes.js";
 import { isFloat, unroundedDType } from "../numerics/numeric.js";
 import type { DTypeName } from "../types/dtype.js";
 import { NotEvaluated, TorchRefuses } from "./not-evaluated.js";

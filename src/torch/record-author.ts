@@ -3,8 +3,8 @@
  * for all calls, so the function is run a second time and must give the same expressions, and each expression that it
  * makes must reach a result: what is left over was probably meant to decide or to change something.
  */
-import { changedState, unusedValue } from "../diagnostics/catalogue/control-codes.js";
-import { referenceArgument, referenceFlag, referenceInPlace } from "../diagnostics/catalogue/reference-codes.js";
+import { changedState, unusedValue } from "../diagnostics/catalog/control-codes.js";
+import { referenceArgument, referenceFlag, referenceInPlace } from "../diagnostics/catalog/reference-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { fail, type Location, TileScriptError } from "../diagnostics/diagnostic.js";
 import { operandsOf, sameRecordings } from "./same-expressions.js";

@@ -7,7 +7,7 @@ import { convolutions } from "./torch-convolution.js";
 import { creation } from "./torch-create.js";
 import { indexing } from "./torch-index.js";
 import { losses } from "./torch-loss.js";
-import { normalisations } from "./torch-normalise.js";
+import { normalizations } from "./torch-normalize.js";
 import { NotEvaluated } from "./not-evaluated.js";
 import type { TorchArgument, TorchCall } from "./torch-node.js";
 import { ordering } from "./torch-order.js";
@@ -30,7 +30,7 @@ export const torchFunctions: Readonly<Record<string, Listed>> = {
   ...ordering,
   ...creation,
   ...activations,
-  ...normalisations,
+  ...normalizations,
   ...losses,
   ...convolutions,
 };

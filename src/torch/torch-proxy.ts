@@ -1,7 +1,7 @@
 /** Proxies for torch and for tensors, which record each call while an author's function runs. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
-import { pythonName } from "../diagnostics/catalogue/definition-codes.js";
-import { referenceArgument, referenceCoercion } from "../diagnostics/catalogue/reference-codes.js";
+import { pythonName } from "../diagnostics/catalog/definition-codes.js";
+import { referenceArgument, referenceCoercion } from "../diagnostics/catalog/reference-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { type DTypeName, dtypeNames, dtypeTable, isDType } from "../types/dtype.js";
 import { foreignToNumbers } from "../types/foreign.js";

@@ -12,7 +12,7 @@ import type { convolutions } from "./torch-convolution.js";
 import type { creation } from "./torch-create.js";
 import type { indexing } from "./torch-index.js";
 import type { losses } from "./torch-loss.js";
-import type { normalisations } from "./torch-normalise.js";
+import type { normalizations } from "./torch-normalize.js";
 import type { ordering } from "./torch-order.js";
 import type { products } from "./torch-product.js";
 import type { FunctionsAt } from "./torch-record.js";
@@ -53,7 +53,7 @@ export interface TorchFunctional
     FunctionsAt<"functional", typeof reductions>,
     FunctionsAt<"functional", typeof products>,
     FunctionsAt<"functional", typeof activations>,
-    FunctionsAt<"functional", typeof normalisations>,
+    FunctionsAt<"functional", typeof normalizations>,
     FunctionsAt<"functional", typeof losses>,
     FunctionsAt<"functional", typeof convolutions> {}
 

@@ -6,7 +6,7 @@
  * build checks each config's values, so `BLOCK // 2 * 2` may be called BLOCK here.
  *
  * The right operand of every operator is in parentheses unless it is one word or one call. So an operator at the
- * end of a text is always the outermost one, and a suffix may be cancelled.
+ * end of a text is always the outermost one, and a suffix may be canceled.
  */
 
 interface Log2 {

@@ -5,7 +5,7 @@
 import { wordList } from "../diagnostics/word-list.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { fail } from "../diagnostics/diagnostic.js";
-import { dtypeMembers, dtypeName } from "../diagnostics/catalogue/param-codes.js";
+import { dtypeMembers, dtypeName } from "../diagnostics/catalog/param-codes.js";
 import type { ConstBool, Constexpr } from "./constexpr.js";
 import type { IsAny, IsUnion } from "./problem.js";
 

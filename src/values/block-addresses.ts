@@ -1,7 +1,7 @@
 /** Tensor descriptors during evaluation: how they are made, and the addresses of their blocks and rows. */
-import type { Message } from "../diagnostics/catalogue/define-code.js";
-import { misaligned } from "../diagnostics/catalogue/finding-codes.js";
-import type { FindingCode } from "../diagnostics/catalogue/index.js";
+import type { Message } from "../diagnostics/catalog/define-code.js";
+import { misaligned } from "../diagnostics/catalog/finding-codes.js";
+import type { FindingCode } from "../diagnostics/catalog/index.js";
 import { DESCRIPTOR_BYTES } from "../types/limits.js";
 import { either, sizeOf, spread, type TileArray, tileArray } from "../numerics/array.js";
 import { dtypeTable } from "../types/dtype.js";

@@ -1,6 +1,6 @@
 /** `evaluate` of elementwise ops: casts operands to one dtype, then runs one loop for its kind of number. */
 import { broadcastShapes, broadcastTo, full, reshape, tileArray, type TileArray } from "../numerics/array.js";
-import { division } from "../diagnostics/catalogue/finding-codes.js";
+import { division } from "../diagnostics/catalog/finding-codes.js";
 import { cast } from "../numerics/array-cast.js";
 import { map1, map2, map3, mapBig1, mapBig2, mapBig3 } from "../numerics/array-map.js";
 import type { DTypeName } from "../types/dtype.js";

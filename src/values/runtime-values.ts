@@ -1,6 +1,6 @@
 /** Run-time values of the evaluator, and the context that it gives to ops. */
-import type { Message } from "../diagnostics/catalogue/define-code.js";
-import type { FindingCode } from "../diagnostics/catalogue/index.js";
+import type { Message } from "../diagnostics/catalog/define-code.js";
+import type { FindingCode } from "../diagnostics/catalog/index.js";
 import type { TileArray } from "../numerics/array.js";
 import type { DTypeName } from "../types/dtype.js";
 import type { TensorAxis } from "./axis-lanes.js";

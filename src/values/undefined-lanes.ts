@@ -1,7 +1,7 @@
 /** Lanes whose value no device defines. They are poison, which is reported only where it is stored or used. */
-import { undefinedCast } from "../diagnostics/catalogue/finding-codes.js";
-import type { Message } from "../diagnostics/catalogue/define-code.js";
-import type { FindingCode } from "../diagnostics/catalogue/index.js";
+import { undefinedCast } from "../diagnostics/catalog/finding-codes.js";
+import type { Message } from "../diagnostics/catalog/define-code.js";
+import type { FindingCode } from "../diagnostics/catalog/index.js";
 import { either, full, type TileArray, tileArray } from "../numerics/array.js";
 import { cast, type CastOptions, castableRange, outOfRange } from "../numerics/array-cast.js";
 import { type FloatDType, isFloat } from "../numerics/numeric.js";

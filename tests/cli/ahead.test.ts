@@ -21,7 +21,7 @@ import type { PythonDevice } from "../../src/runtime/devices/devices.js";
 import type { VerifyRequest } from "../../src/runtime/python/protocol.js";
 import { verifyRequest } from "../../src/runtime/devices/request.js";
 import { openWorkspace, type Workspace } from "../../src/runtime/devices/workspace.js";
-import { specialisationOf } from "../../src/runtime/cases/specialisation.js";
+import { specializationOf } from "../../src/runtime/cases/specialization.js";
 import { parseTargets } from "../../src/runtime/system/gpu-targets.js";
 import { pythonFolder } from "../../src/runtime/python/start-python.js";
 import { WorkerPool } from "../../src/runtime/python/worker-pool.js";
@@ -88,8 +88,8 @@ describe("compiling ahead", { timeout: 600_000 }, () => {
     ["attention", attention, { config: 0, sizes: { HEAD_DIM: 64 } }],
   ])("should leave nothing for the launches of %s to compile", async (_, author, fixed) => {
     const kernel = await build(author);
-    const specialisations = { most: 3, seed: 1 };
-    const drawn = fc.sample(cases(kernel, { ...fixed, specialisations }), { seed: 2, numRuns: 12 });
+    const specializations = { most: 3, seed: 1 };
+    const drawn = fc.sample(cases(kernel, { ...fixed, specializations }), { seed: 2, numRuns: 12 });
     await inWorkspace(kernel, async (workspace) => {
       const requests = requestsOf(kernel, workspace, drawn);
       const first = await compileAhead(device(), requests);
@@ -126,7 +126,7 @@ describe("what drawn cases ask Triton to compile", { timeout: 120_000 }, () => {
   ])("should be bounded for %s, and known before", async (_, author) => {
     const kernel = await build(author);
     const most = 4;
-    const options = { maxSize: 1100, maxWork: 2 ** 31, empty: true, specialisations: { most, seed: 3 } };
+    const options = { maxSize: 1100, maxWork: 2 ** 31, empty: true, specializations: { most, seed: 3 } };
     const drawn = fc.sample(cases(kernel, options), { seed: 4, numRuns: 250 });
     await inWorkspace(kernel, async (workspace) => {
       const asked = requestsOf(kernel, workspace, drawn);
@@ -137,7 +137,7 @@ describe("what drawn cases ask Triton to compile", { timeout: 120_000 }, () => {
         const keys = reply.result.launches[i]!.map(({ key }) => key);
         expect(keys).toHaveLength(Object.values(at.sizes).includes(0) ? 0 : 1);
         if (keys.length === 0) continue;
-        const text = specialisationOf(kernel, at);
+        const text = specializationOf(kernel, at);
         byText.set(text, (byText.get(text) ?? new Set()).add(keys[0]!));
       }
       // Each text stands for one kernel, and there are no more of them than were allowed.
@@ -151,7 +151,7 @@ describe("what drawn cases ask Triton to compile", { timeout: 120_000 }, () => {
 
   it("should shrink as any case does", async () => {
     const kernel = await build(gemm);
-    const drawn = cases(kernel, { specialisations: { most: 2, seed: 5 } });
+    const drawn = cases(kernel, { specializations: { most: 2, seed: 5 } });
     const { counterexample } = fc.check(
       fc.property(drawn, ({ sizes }) => sizes["M"]! < 21),
       { seed: 6 },

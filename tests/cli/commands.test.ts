@@ -121,7 +121,7 @@ describe("commands on files", { timeout: 60_000 }, () => {
     expect(exitCode).toBe(0);
   });
 
-  it("should print no colours and no progress where nobody looks", async () => {
+  it("should print no colors and no progress where nobody looks", async () => {
     await starter("kernel.ts");
     const { stdout, stderr } = await tilescript("run", "kernel.ts", "--device", "eval");
     expect(stdout + stderr).not.toContain("\u001b");

@@ -47,17 +47,17 @@ const compile = (kernel: CompiledKernel, targets: string, selection = {}) =>
   }).then(([found]) => found!);
 
 describe("compiling for targets", { timeout: 300_000 }, () => {
-  it("should compile each config of a warp-specialised kernel for Hopper, and for no other", async () => {
+  it("should compile each config of a warp-specialized kernel for Hopper, and for no other", async () => {
     const both = await build(products.asked);
-    expect(both.specialised!.length).toBeGreaterThan(0);
+    expect(both.specialized!.length).toBeGreaterThan(0);
     const found = await compile(both, "cuda:80,cuda:90", { dtypes: { T: "float16" } });
-    const own = found.compilations.filter(({ specialised }) => specialised !== undefined);
-    expect(own.map(({ target, specialised }) => `${target.name} ${specialised}`)).toEqual(
-      [...both.specialised!.keys()].map((place) => `cuda:90 ${place}`),
+    const own = found.compilations.filter(({ specialized }) => specialized !== undefined);
+    expect(own.map(({ target, specialized }) => `${target.name} ${specialized}`)).toEqual(
+      [...both.specialized!.keys()].map((place) => `cuda:90 ${place}`),
     );
     for (const { failure, resources, occupancy } of own) {
       expect(failure).toBeUndefined();
-      expect(resources!.specialised!.values).toMatchObject({
+      expect(resources!.specialized!.values).toMatchObject({
         CONSUMERS: expect.any(Number),
         STAGES: expect.any(Number),
       });
@@ -66,15 +66,15 @@ describe("compiling for targets", { timeout: 300_000 }, () => {
       expect(resources!.warps).toBeGreaterThan(8);
       expect(occupancy!.programs).toBe(1);
     }
-    expect(found.compilations.filter(({ specialised }) => specialised === undefined)).toHaveLength(2);
+    expect(found.compilations.filter(({ specialized }) => specialized === undefined)).toHaveLength(2);
     const facts = { triton: "", python: "", seconds: 0 };
-    expect(compileText(found, facts, pc.createColors(false))).toMatch(/cuda:90 +specialised 0 .*STAGES=/);
+    expect(compileText(found, facts, pc.createColors(false))).toMatch(/cuda:90 +specialized 0 .*STAGES=/);
     const { kernels } = compileJson([found], [compileDiagnostics(found)], facts);
-    expect(kernels[0]!.compiled.filter(({ specialised }) => specialised)).toHaveLength(own.length);
+    expect(kernels[0]!.compiled.filter(({ specialized }) => specialized)).toHaveLength(own.length);
     // Rows of 34 bytes are nothing that the copy engine moves.
     const odd = await compile(both, "cuda:90", { dtypes: { T: "float16" }, sizes: { M: 17, N: 17, K: 17 } });
     expect(odd.compilations).toHaveLength(1);
-    expect(odd.left).toEqual([expect.stringContaining("the warp-specialised kernel")]);
+    expect(odd.left).toEqual([expect.stringContaining("the warp-specialized kernel")]);
   });
 
   it("should compile a kernel for the targets that it is for, and say of the others that they were not run", async () => {

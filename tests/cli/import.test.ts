@@ -198,7 +198,7 @@ describe("types that are no call of a kernel", () => {
     ],
     ["no function", SCALE, [`${without("BLOCK")},BLOCK=@foo`], "has no @triton.jit function foo; it has scale_kernel"],
     ["no such kernel", SCALE, [TYPES, "--kernel", "foo"], "the file has no kernel foo; it has scale_kernel"],
-    ["nothing to fix", SCALE, [TYPES, "--specialise", "BLOK"], "no kernel has a parameter BLOK; write BLOCK"],
+    ["nothing to fix", SCALE, [TYPES, "--specialize", "BLOK"], "no kernel has a parameter BLOK; write BLOCK"],
   ] as const)("%s", async (_, python, args, why) => {
     const ran = await run("types.py", python, "--types", ...args);
     expect(ran.err).toContain(why);

@@ -67,7 +67,7 @@ describe.each(Object.entries(tables))("a mistake %s", { timeout: 120_000 }, (_, 
     expect({ code: ran.exitCode, said }).toEqual({ code: mistake.code, said: expect.stringContaining(mistake.says) });
     if (mistake.line !== undefined)
       expect(said).toMatch(new RegExp(`kernel\\.ts:${mistake.line}:|"line": ${mistake.line},`));
-    // The report is of the form that programs read, and text has no colours where nobody looks.
+    // The report is of the form that programs read, and text has no colors where nobody looks.
     const report = JSON.parse(ran.stdout, withoutRaw) as { ok?: boolean; correct?: boolean };
     expect(report.ok ?? report.correct).toBe(mistake.code === 0);
     expect(said).not.toContain("\u001b");

@@ -80,9 +80,9 @@ const workerFaults: readonly WorkerFault[] = [
   { title: "fails when it starts, and goes on", site: `raise RuntimeError("broken site")`, ...noTorch },
   {
     title: "leaves when it starts",
-    site: `import os, sys\nprint("no licence", file=sys.stderr, flush=True)\nos._exit(3)`,
+    site: `import os, sys\nprint("no license", file=sys.stderr, flush=True)\nos._exit(3)`,
     kind: "crash",
-    says: /ended with exit code 3; its last output: no licence/,
+    says: /ended with exit code 3; its last output: no license/,
   },
   {
     title: "never comes to its end when it starts",

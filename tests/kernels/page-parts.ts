@@ -63,7 +63,7 @@ export const productOfAnyDtype = (() => {
   );
 })();
 
-// The page on performance: providers, operations, a space of configs, configs by GPU, warp specialisation.
+// The page on performance: providers, operations, a space of configs, configs by GPU, warp specialization.
 
 export const product = kernel(
   "product",
@@ -88,7 +88,7 @@ export const product = kernel(
         numStages: [3, 4],
       },
     },
-    specialise: "auto",
+    specialize: "auto",
     providers: {
       linear: ({ a, b }, torch) => torch.nn.functional.linear(a, b.T),
       mine: python`

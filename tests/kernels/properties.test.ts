@@ -49,7 +49,7 @@ test.each([
   [adamwStochastic, 8, { maxSize: 3000 }],
 ])("$name is right at small shapes", async (kernel, numRuns, options) => {
   const compiled = await build(kernel);
-  // An optimiser's arguments are not arbitrary numbers between -2 and 2.
+  // An optimizer's arguments are not arbitrary numbers between -2 and 2.
   const scalars = Object.fromEntries(compiled.signature.scalars.map((scalar) => [scalar.name, scalar.default!]));
   fc.assert(
     fc.property(cases(compiled, options), (at) => {

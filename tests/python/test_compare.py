@@ -112,7 +112,7 @@ class Compare(unittest.TestCase):
         result = compare("out", got, expected, {"rtol": 1.0, "atol": 1.0})
         self.assertEqual((result["wrong"], result["worst"]["index"]), (1, [1]))
 
-    def test_worst_is_a_wrong_element_and_shows_its_neighbours(self) -> None:
+    def test_worst_is_a_wrong_element_and_shows_its_neighbors(self) -> None:
         expected = torch.arange(30.0).reshape(5, 6).double()
         got = expected.float().clone()
         got[3, 4] += 1

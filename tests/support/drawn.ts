@@ -107,7 +107,7 @@ function drawOneIn(part: number, days: number, what: string, folders: readonly s
     each === file || folders.some((folder) => each.startsWith(`${folder}/`));
   const all = [...changedFiles()].some(isConcerned);
   beforeEach(({ task, skip }) => {
-    // Neighbours take turns, so that no day has much more to do than another.
+    // Neighbors take turns, so that no day has much more to do than another.
     const place = testsIn(task.file.tasks).indexOf(task);
     const isDrawn = (place + digestOf(`${seedOfRun()} ${file}`)) % part === 0;
     const isTested = all || (isFullRun() ? isToday(digestOf(file) + place, days, seedOfRun()) : isDrawn);

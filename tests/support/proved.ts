@@ -7,7 +7,7 @@ export const FORBIDS: Readonly<Partial<Record<Property, readonly string[]>>> = {
   claim: ["false-assume"],
   coverage: ["never-written"],
   race: ["race", "lane-conflict"],
-  padding: ["uninitialised"],
+  padding: ["uninitialized"],
   dividend: ["negative-division", "division"],
   overflow: ["overflow"],
 };
@@ -23,7 +23,7 @@ const namedIn = ({ message }: Finding): string | undefined =>
 
 /** Whether an access takes a lane without a value. Where no padding is said to reach an access, it is said not to. */
 const isUnset = ({ code, message }: Finding): boolean =>
-  code === "uninitialised" && /^wh(?:ether|ere) | gets a value /.test(message) && message.includes("left it unset");
+  code === "uninitialized" && /^wh(?:ether|ere) | gets a value /.test(message) && message.includes("left it unset");
 
 /** Whether an obligation is about what a finding tells of: its line, or its tensor where more than one line takes part. */
 function isAbout({ property, of, at }: Obligation, finding: Finding): boolean {
@@ -44,7 +44,7 @@ export function contradicted({ obligations }: Certificate, findings: readonly Fi
   // All that is proved rests on integers that do not wrap, and only `overflow` speaks of those that do.
   const wrapped = findings.filter(({ code }) => FORBIDS.overflow!.includes(code));
   return (wrapped.length > 0 ? wrapped : findings).flatMap((finding) => {
-    if (finding.code === "uninitialised" && hasOther) return [];
+    if (finding.code === "uninitialized" && hasOther) return [];
     const about = obligations.filter((each) => isAbout(each, finding));
     const isDenied = (about.length > 0 || isUnset(finding)) && about.every(({ verdict }) => verdict.kind === "proved");
     return isDenied ? [`${finding.at?.line}: ${finding.message}`] : [];

@@ -140,7 +140,7 @@ export function callsLike(sample: string, op: Op): string[] {
     if (name !== "claimed")
       for (const text of drawn(name, kindOf(kind), ["value", "mask"].includes(kindOf(kind)) ? "int1_M" : undefined))
         changed.push({ ...call, options: { ...call.options, [name]: text } });
-  changed.push({ ...call, options: { ...call.options, colour: "1" } });
+  changed.push({ ...call, options: { ...call.options, color: "1" } });
   const whole = [...elemNames.map((elem) => retyped(sample, elem)), ...SHAPES.map((dims) => reshaped(sample, dims))];
   const receivers = isMethod
     ? ["M", "EPS", "FLAG"].map((name) => callText({ ...call, callee: call.callee.replace(/^\w+/, name) }))

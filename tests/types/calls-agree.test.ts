@@ -27,7 +27,7 @@ const AT_ONCE = 2500;
 
 /** Numbers from 0 to below 1, the same for the same seed. */
 function* random(start: number): Generator<number, never> {
-  // Seeds of neighbouring days must not begin alike.
+  // Seeds of neighboring days must not begin alike.
   for (let state = Math.imul(start, 2_654_435_761) >>> 0; ;) {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
     yield state / 2 ** 32;

@@ -123,7 +123,7 @@ export const fixedCalls: readonly string[] = [
   // Inline assembly and Python source.
   'tl.inlineAsmElementwise("abs.f32 $0, $1;", "=f,f", [float32_M], float32_M)',
   'tl.inlineAsmElementwise("abs.f32 $0, $1;", "=f,f", [float32_M], tl.float32, null)',
-  'tl.inlineAsmElementwise("abs.f32 $0, $1;", "=f,f", [float32_M], tl.float32, { colour: 1 })',
+  'tl.inlineAsmElementwise("abs.f32 $0, $1;", "=f,f", [float32_M], tl.float32, { color: 1 })',
   'tl.inlineAsmElementwise("abs.f32 $0, $1;", "=f,f", [int32_M, int32_N], tl.float32)',
   'tl.raw("tl.math.erf({0})", [], { dtype: tl.float32, shape: [M] })',
   // Options that are undefined, or that another option or the operands rule out.

@@ -43,7 +43,7 @@ type T = OneOf<"T", ["float16", "bfloat16"]>;
 
 // Helpers, generic over a shape, over a dimension, over a dtype.
 const relu = <S extends Shape>(x: Tile<"float32", S>) => tl.maximum(x, 0);
-const centred = <M extends Dim, N extends Dim>(x: Tile<"float32", [M, N]>) => x.sub(tl.sum(x, 1).col);
+const centered = <M extends Dim, N extends Dim>(x: Tile<"float32", [M, N]>) => x.sub(tl.sum(x, 1).col);
 const outer = <M extends Dim, N extends Dim>(x: Tile<"int32", [M]>, y: Tile<"int32", [N]>) => x.col.mul(y.row);
 const wide = <E extends Element, S extends Shape>(x: Tile<E, S>) => x.to(tl.float32);
 const only = <E extends Element, S extends Shape>(mask: Tile<"int1", S>, x: Tile<E, S>) => tl.where(mask, x, x);
@@ -160,7 +160,7 @@ export const probe = kernel(
 
     const positive = relu(rows);
     same<typeof positive, Tile<"float32", ["BLOCK_M"]>>();
-    const shifted = centred(f);
+    const shifted = centered(f);
     same<typeof shifted, Tile<"float32", ["BLOCK_M", "BLOCK_N"]>>();
     const product = outer(rm, rn);
     same<typeof product, Tile<"int32", ["BLOCK_M", "BLOCK_N"]>>();

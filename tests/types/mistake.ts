@@ -1,4 +1,4 @@
-/** What a mistake of the catalogue is: what an author wrote, and the nearest text that is right. */
+/** What a mistake of the catalog is: what an author wrote, and the nearest text that is right. */
 export interface Mistake {
   readonly title: string;
   readonly wrong: string;

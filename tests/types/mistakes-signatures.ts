@@ -252,7 +252,7 @@ export const signatures: Chapter = {
       ),
     ),
     mistake(
-      "an unknown argument that is not specialised",
+      "an unknown argument that is not specialized",
       one('grid: () => [1], doNotSpecialize: ["M"]'),
       one('grid: () => [1], doNotSpecialize: ["N"]'),
     ),

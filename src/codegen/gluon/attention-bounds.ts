@@ -1,6 +1,6 @@
 /** Where the keys end that rows of a tile see: all of them, and any. */
 import type { Argument, ForStatement } from "../../ir/nodes.js";
-import type { KeyLimit, Masks } from "../../specialise/attention-masks.js";
+import type { KeyLimit, Masks } from "../../specialize/attention-masks.js";
 import type { Expression } from "../python/py.js";
 import * as py from "../python/py-build.js";
 import { AttentionStatements } from "./attention-statements.js";
@@ -18,7 +18,7 @@ export class AttentionBounds extends AttentionStatements {
 
   /** Whether consumers end with the keys of their own rows. */
   endsApart(loop: ForStatement): boolean {
-    const { loops, masks } = this.specialised;
+    const { loops, masks } = this.specialized;
     const found = masks.get(loop);
     return this.isConsumer && loops.size === 1 && found !== undefined && ending(found).length > 0;
   }

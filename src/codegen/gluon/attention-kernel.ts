@@ -1,6 +1,6 @@
-/** The `@gluon.jit` functions of warp-specialised attention. */
-import { attentionPipeline } from "../../specialise/pipeline.js";
-import type { SpecialisedAttention } from "../../specialise/specialised-attention.js";
+/** The `@gluon.jit` functions of warp-specialized attention. */
+import { attentionPipeline } from "../../specialize/pipeline.js";
+import type { SpecializedAttention } from "../../specialize/specialized-attention.js";
 import * as py from "../python/py-build.js";
 import type { Expression, FunctionDef, Name } from "../python/py.js";
 import { attentionConsumer, attentionProducer } from "./attention-parts.js";
@@ -13,10 +13,10 @@ export class AttentionEmitter extends GluonEmitter<AttentionNames> {
 
   constructor(
     emission: Emission,
-    readonly specialised: SpecialisedAttention,
+    readonly specialized: SpecializedAttention,
   ) {
     super(emission, attentionPipeline);
-    const { form, dims } = specialised;
+    const { form, dims } = specialized;
     const [{ keys, values }] = form.loops as readonly [(typeof form.loops)[number]];
     const [queries, k, v] = [form.queries, keys.block, values.block].map((block) => this.stagedOf(block));
     const [q, ks, vs] = [form.queries, keys.block, values.block].map(({ tensor }) => tensor.name);
@@ -54,7 +54,7 @@ export class AttentionEmitter extends GluonEmitter<AttentionNames> {
 
   configs(): readonly GluonConfig[] {
     const { shared } = this;
-    return this.specialised.configs.map(({ config, consumers, stages }) => ({
+    return this.specialized.configs.map(({ config, consumers, stages }) => ({
       config,
       constants: { [shared.consumers.id]: consumers, [shared.stages.id]: stages },
     }));
@@ -62,17 +62,17 @@ export class AttentionEmitter extends GluonEmitter<AttentionNames> {
 
   functions(): readonly FunctionDef[] {
     const { names } = this.emission;
-    const { specialised, shared } = this;
-    const { dims } = specialised;
+    const { specialized, shared } = this;
+    const { dims } = specialized;
     const size = (dim: string | number) => this.dimension(dim);
-    const producer = this.partFunction(`_${names.wrapper}_load`, attentionProducer(specialised, shared, size), []);
+    const producer = this.partFunction(`_${names.wrapper}_load`, attentionProducer(specialized, shared, size), []);
     const layouts = [
       this.productLayout(shared.scoresLayout, dims.columns),
       this.productLayout(shared.sumLayout, dims.width),
     ];
     const consumer = this.partFunction(
       `_${names.wrapper}_multiply`,
-      attentionConsumer(specialised, shared, size),
+      attentionConsumer(specialized, shared, size),
       layouts,
     );
     const { consumers, stages, queries, keys, values, outputs } = shared;
@@ -85,7 +85,7 @@ export class AttentionEmitter extends GluonEmitter<AttentionNames> {
       ...this.partitions(
         producer,
         consumer,
-        specialised.configs.map((config) => config.consumers),
+        specialized.configs.map((config) => config.consumers),
       ),
     ]);
     return [producer, consumer, kernel];
@@ -93,7 +93,7 @@ export class AttentionEmitter extends GluonEmitter<AttentionNames> {
 
   /** The block of each descriptor. */
   blocks({ dim, constant }: BlockSizes): readonly (readonly [Staged, readonly Expression[]])[] {
-    const { form } = this.specialised;
+    const { form } = this.specialized;
     const [rows, columns, inner, width] = form.shape;
     const [{ keys, values }] = form.loops as readonly [(typeof form.loops)[number]];
     const part = py.binary(dim(rows), "//", constant(this.shared.consumers));

@@ -1,9 +1,9 @@
 /** The loads of attention's producer, and what both parts wait for. */
 import type { Argument, Block, Value } from "../../ir/nodes.js";
-import type { AttentionLoop } from "../../specialise/attention-form.js";
-import { onAxes } from "../../specialise/block-access.js";
-import { attentionPipeline, type BarrierName, type Step, VALUES } from "../../specialise/pipeline.js";
-import type { SpecialisedAttention } from "../../specialise/specialised-attention.js";
+import type { AttentionLoop } from "../../specialize/attention-form.js";
+import { onAxes } from "../../specialize/block-access.js";
+import { attentionPipeline, type BarrierName, type Step, VALUES } from "../../specialize/pipeline.js";
+import type { SpecializedAttention } from "../../specialize/specialized-attention.js";
 import { constexprType } from "../../types/types.js";
 import type { Expression, Name } from "../python/py.js";
 import * as py from "../python/py-build.js";
@@ -23,13 +23,13 @@ export class AttentionLoads extends AttentionBounds {
   lap: Value | undefined;
 
   constructor(
-    specialised: SpecialisedAttention,
+    specialized: SpecializedAttention,
     names: AttentionNames,
     isConsumer: boolean,
     readonly size: SizeOf,
   ) {
-    super(specialised, names, isConsumer);
-    this.loop = specialised.form.loops[0]!;
+    super(specialized, names, isConsumer);
+    this.loop = specialized.form.loops[0]!;
   }
 
   eachConsumer(body: (part: Value) => void): void {
@@ -56,7 +56,7 @@ export class AttentionLoads extends AttentionBounds {
     const barrier = (place: Expression) => this.barrier("queriesFilled", place);
     if (this.lap) this.awaitOwn("queriesEmptied", part, true);
     this.do((place) => py.call("mbarrier.expect", barrier(place!), bytes), part);
-    const starts = this.starts(this.specialised.form.queries);
+    const starts = this.starts(this.specialized.form.queries);
     this.do(
       (place, ...given) => {
         const block = py.call(py.attribute(queries.blocks, "index"), place!);
@@ -95,7 +95,7 @@ export class AttentionLoads extends AttentionBounds {
   /** Rows before the first one: the copy engine brings zeros. */
   blank({ barrier }: Extract<Step, { kind: "blank" }>): void {
     const { descriptor, blocks } = this.names.values;
-    const [, columns] = this.specialised.form.shape;
+    const [, columns] = this.specialized.form.shape;
     const zero = py.number("0");
     const { lead, first } = this.loop.values.block;
     const none = lead.map(() => zero);

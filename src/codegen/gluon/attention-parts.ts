@@ -1,4 +1,4 @@
-/** The parts of warp-specialised attention as programs: the author's statements, with the steps of the pipeline in between. */
+/** The parts of warp-specialized attention as programs: the author's statements, with the steps of the pipeline in between. */
 import {
   type Argument,
   type Block,
@@ -7,10 +7,10 @@ import {
   type Value,
   type Variable,
 } from "../../ir/nodes.js";
-import type { BlockAccess } from "../../specialise/block-access.js";
-import { attentionPipeline, KEYS, QUERIES_LEAVE, type Step } from "../../specialise/pipeline.js";
-import type { SpecialisedAttention } from "../../specialise/specialised-attention.js";
-import { storedValue } from "../../specialise/tensor-blocks.js";
+import type { BlockAccess } from "../../specialize/block-access.js";
+import { attentionPipeline, KEYS, QUERIES_LEAVE, type Step } from "../../specialize/pipeline.js";
+import type { SpecializedAttention } from "../../specialize/specialized-attention.js";
+import { storedValue } from "../../specialize/tensor-blocks.js";
 import type { Expression } from "../python/py.js";
 import * as py from "../python/py-build.js";
 import { WRITE_BLOCK } from "./gluon-helpers.js";
@@ -21,12 +21,12 @@ import { AttentionLoads, isOwn } from "./attention-loads.js";
 import { tileIn } from "./pipeline-part.js";
 import { withShortLives } from "./short-lives.js";
 
-export function attentionProducer(specialised: SpecialisedAttention, names: AttentionNames, size: SizeOf): Part {
-  return new AttentionPart(specialised, names, size, false).build(attentionPipeline.producer);
+export function attentionProducer(specialized: SpecializedAttention, names: AttentionNames, size: SizeOf): Part {
+  return new AttentionPart(specialized, names, size, false).build(attentionPipeline.producer);
 }
 
-export function attentionConsumer(specialised: SpecialisedAttention, names: AttentionNames, size: SizeOf): Part {
-  return new AttentionPart(specialised, names, size, true).build(attentionPipeline.consumer);
+export function attentionConsumer(specialized: SpecializedAttention, names: AttentionNames, size: SizeOf): Part {
+  return new AttentionPart(specialized, names, size, true).build(attentionPipeline.consumer);
 }
 
 class AttentionPart extends AttentionLoads {
@@ -39,8 +39,8 @@ class AttentionPart extends AttentionLoads {
   #products: Value | undefined;
   #sums: Value | undefined;
 
-  constructor(specialised: SpecialisedAttention, names: AttentionNames, size: SizeOf, isConsumer: boolean) {
-    super(specialised, names, isConsumer, size);
+  constructor(specialized: SpecializedAttention, names: AttentionNames, size: SizeOf, isConsumer: boolean) {
+    super(specialized, names, isConsumer, size);
     this.#weights = this.variable("weights_before", this.loop.weights.type);
   }
 
@@ -54,7 +54,7 @@ class AttentionPart extends AttentionLoads {
 
   /** The tiles of the grid that a program computes, or the program's only one. */
   #tiles(body: readonly Step[]): void {
-    const { grid } = this.specialised;
+    const { grid } = this.specialized;
     const tile = (): void => this.append(...withShortLives(this.block(() => this.#tile(body))).statements);
     if (!grid) return tile();
     this.eachTileInLaps(grid, (lap) => {
@@ -64,7 +64,7 @@ class AttentionPart extends AttentionLoads {
   }
 
   #tile(steps: readonly Step[]): void {
-    const { body, loops } = this.specialised;
+    const { body, loops } = this.specialized;
     const places = body.flatMap((each, i) => (loops.has(each) ? [i] : []));
     const turns = steps.findIndex((step) => step.kind === "turns");
     const step = steps[turns]!;
@@ -87,8 +87,8 @@ class AttentionPart extends AttentionLoads {
 
   /** A loop; one for the turns that need no mask and one for the others, where keys are counted. */
   #turns(loop: ForStatement, body: readonly Step[]): void {
-    this.loop = this.specialised.loops.get(loop)!;
-    const masks = this.specialised.masks.get(loop);
+    this.loop = this.specialized.loops.get(loop)!;
+    const masks = this.specialized.masks.get(loop);
     const isOwn = this.endsApart(loop);
     const end = masks ? this.endOf(loop, masks, isOwn) : loop.end;
     if (!masks || !this.isConsumer) return this.#turnsOf({ ...loop, end }, body);
@@ -210,7 +210,7 @@ class AttentionPart extends AttentionLoads {
     if (!this.lap) return;
     const { consumers, part } = this.names;
     const leaves = String(QUERIES_LEAVE);
-    const mayLeave = this.specialised.configs.some((config) => config.consumers === QUERIES_LEAVE);
+    const mayLeave = this.specialized.configs.some((config) => config.consumers === QUERIES_LEAVE);
     const arrive = (): void => {
       // What registers took was read another way than the copy engine writes.
       if (when === "stay") this.do(() => py.call("fence_async_shared"));
@@ -224,12 +224,12 @@ class AttentionPart extends AttentionLoads {
   /** Queries stay in registers, of which three consumers have too few, and so do the weights of the turn before. */
   #takeQueries(): void {
     const { queries, part, scoresLayout, sumLayout } = this.names;
-    const { type } = this.specialised.form.queries.statement.results[0]!;
-    const [, columns, inner] = this.specialised.form.shape;
+    const { type } = this.specialized.form.queries.statement.results[0]!;
+    const [, columns, inner] = this.specialized.form.shape;
     const rows = this.rowsOfPart();
     const tile = tileIn(queries, false, [rows, this.size(inner)], part);
     const loaded = py.call(py.attribute(tile, "load"), operandLayout(scoresLayout));
-    const mayLeave = this.specialised.configs.some(({ consumers }) => consumers === QUERIES_LEAVE);
+    const mayLeave = this.specialized.configs.some(({ consumers }) => consumers === QUERIES_LEAVE);
     const leave = py.compare(this.names.consumers, ["==", py.number(String(QUERIES_LEAVE))]);
     this.#queries = this.made("queries", type, () => (mayLeave ? py.conditional(tile, leave, loaded) : loaded));
     const { type: weights } = this.#weights;
@@ -242,7 +242,7 @@ class AttentionPart extends AttentionLoads {
 
   #multiplyKeys(): void {
     const { scores, keys } = this.loop;
-    const [, columns, inner] = this.specialised.form.shape;
+    const [, columns, inner] = this.specialized.form.shape;
     const { scoresLayout } = this.names;
     const zeros = py.call(
       "gl.zeros",
@@ -265,7 +265,7 @@ class AttentionPart extends AttentionLoads {
 
   #multiplyValues(): void {
     const { values, sums } = this.loop;
-    const [, columns, , width] = this.specialised.form.shape;
+    const [, columns, , width] = this.specialized.form.shape;
     this.#sums = this.made(
       "adding",
       sums.type,
@@ -281,7 +281,7 @@ class AttentionPart extends AttentionLoads {
 
   /** What the turn loads besides comes while the products run. */
   #settleScores(turn: Block | undefined): void {
-    const { loaded } = this.specialised;
+    const { loaded } = this.specialized;
     this.appendNeeded((turn?.statements ?? []).filter((each) => loaded.has(each)));
     const { scores, sums } = this.loop;
     const after = this.fresh(sums.type);
@@ -312,12 +312,12 @@ class AttentionPart extends AttentionLoads {
 
   /** Everything but what is loaded, and what follows from the sum, which a product still adds to. */
   #makeWeights({ statements }: Block): void {
-    const { carried, loaded } = this.specialised;
+    const { carried, loaded } = this.specialized;
     this.appendNeeded(statements.filter((each) => !carried.has(each) && !loaded.has(each)));
   }
 
   #carry({ statements }: Block): void {
-    const { carried } = this.specialised;
+    const { carried } = this.specialized;
     this.appendNeeded(statements.filter((each) => carried.has(each)));
     const { sumLayout } = this.names;
     const build: Build = (weights) => py.call("gl.convert_layout", weights!, operandLayout(sumLayout));
@@ -326,7 +326,7 @@ class AttentionPart extends AttentionLoads {
   }
 
   #epilogue(): void {
-    const { body, loops, stores } = this.specialised;
+    const { body, loops, stores } = this.specialized;
     const last = body.findLastIndex((each) => loops.has(each));
     for (const statement of body.slice(last + 1))
       if (!stores.has(statement)) this.appendNeeded([statement]);

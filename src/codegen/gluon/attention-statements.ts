@@ -1,4 +1,4 @@
-/** The author's statements in the parts of warp-specialised attention: on a consumer's rows, with layouts, once or twice. */
+/** The author's statements in the parts of warp-specialized attention: on a consumer's rows, with layouts, once or twice. */
 import {
   type Argument,
   type Block,
@@ -9,10 +9,10 @@ import {
   type Statement,
   type Value,
 } from "../../ir/nodes.js";
-import { foldsSum, shapeOf } from "../../specialise/attention-layouts.js";
-import { axisOf } from "../../specialise/longest-rows.js";
-import { isLargestOfRows, type Scaled } from "../../specialise/scaled-scores.js";
-import type { SpecialisedAttention } from "../../specialise/specialised-attention.js";
+import { foldsSum, shapeOf } from "../../specialize/attention-layouts.js";
+import { axisOf } from "../../specialize/longest-rows.js";
+import { isLargestOfRows, type Scaled } from "../../specialize/scaled-scores.js";
+import type { SpecializedAttention } from "../../specialize/specialized-attention.js";
 import { constexprType } from "../../types/types.js";
 import type { Dim } from "../../types/shape.js";
 import type { Expression } from "../python/py.js";
@@ -29,17 +29,17 @@ export class AttentionStatements extends TilePart {
   readonly needed: ReadonlySet<Statement>;
 
   constructor(
-    readonly specialised: SpecialisedAttention,
+    readonly specialized: SpecializedAttention,
     readonly names: AttentionNames,
     readonly isConsumer: boolean,
   ) {
-    const { accumulator, shape } = specialised.form;
+    const { accumulator, shape } = specialized.form;
     super(accumulator.variable.scope, shape[0], names);
-    this.needed = isConsumer ? specialised.consumed : specialised.produced;
+    this.needed = isConsumer ? specialized.consumed : specialized.produced;
   }
 
   appendNeeded(statements: readonly Statement[]): void {
-    const { form } = this.specialised;
+    const { form } = this.specialized;
     const kept = new Set([form.accumulator, ...form.states].map(({ variable }) => variable));
     for (const statement of statements)
       if (statement.kind === "let") {
@@ -56,7 +56,7 @@ export class AttentionStatements extends TilePart {
     if (statement.kind === "read") return this.append({ ...statement, result: this.anew([statement.result])[0]! });
     if (statement.kind !== "op") return this.append(statement);
     if (statement.op.facts.asks === "program")
-      return this.appendProgram(statement, axisOf(statement) === this.specialised.longestLast);
+      return this.appendProgram(statement, axisOf(statement) === this.specialized.longestLast);
     if (!this.isConsumer) return this.append(this.inRows(statement));
     if (!statement.results.some((value) => this.stands.has(value))) this.#appendOp(statement);
   }
@@ -103,7 +103,7 @@ export class AttentionStatements extends TilePart {
   }
 
   #appendOp(statement: OpStatement): void {
-    const { sides, dims, scaled } = this.specialised;
+    const { sides, dims, scaled } = this.specialized;
     const folded = statement.operands[0] && this.now(statement.operands[0]);
     const found = isLargestOfRows(statement) && isValue(folded!) ? scaled.get(folded) : undefined;
     if (found) return this.#appendLargest(statement, found);
@@ -131,7 +131,7 @@ export class AttentionStatements extends TilePart {
   }
 
   #isOfRows(value: Value): boolean {
-    return shapeOf(value)[0] === this.specialised.dims.rows;
+    return shapeOf(value)[0] === this.specialized.dims.rows;
   }
 
   /** How a number for each row lies. */
@@ -148,7 +148,7 @@ export class AttentionStatements extends TilePart {
   }
 
   #layoutOf(shape: readonly Dim[]): Expression | undefined {
-    const { rows, columns, width } = this.specialised.dims;
+    const { rows, columns, width } = this.specialized.dims;
     const { scoresLayout, sumLayout } = this.names;
     const slice = (of: Expression) => py.call("gl.SliceLayout", py.number("0"), of);
     const [first, second] = shape;

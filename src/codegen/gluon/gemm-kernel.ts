@@ -1,7 +1,7 @@
-/** The `@gluon.jit` functions of a warp-specialised product. */
-import { gemmPipeline } from "../../specialise/pipeline.js";
-import type { SpecialisedGemm } from "../../specialise/specialised-gemm.js";
-import { extentDim } from "../../specialise/block-index.js";
+/** The `@gluon.jit` functions of a warp-specialized product. */
+import { gemmPipeline } from "../../specialize/pipeline.js";
+import type { SpecializedGemm } from "../../specialize/specialized-gemm.js";
+import { extentDim } from "../../specialize/block-index.js";
 import * as py from "../python/py-build.js";
 import type { Expression, FunctionDef, Name } from "../python/py.js";
 import type { TensorParam } from "../../ir/nodes.js";
@@ -16,10 +16,10 @@ export class GemmEmitter extends GluonEmitter<PartNames> {
 
   constructor(
     emission: Emission,
-    readonly specialised: SpecialisedGemm,
+    readonly specialized: SpecializedGemm,
   ) {
     super(emission, gemmPipeline);
-    const { form } = specialised;
+    const { form } = specialized;
     const [a, b] = form.operands.map(({ block }) => this.stagedOf(block));
     this.shared = {
       operands: [a!, b!],
@@ -46,11 +46,11 @@ export class GemmEmitter extends GluonEmitter<PartNames> {
 
   functions(): readonly FunctionDef[] {
     const { ir, names } = this.emission;
-    const { specialised, shared } = this;
+    const { specialized, shared } = this;
     const size = (dim: Dim) => this.dimension(dim);
-    const producer = this.partFunction(`_${names.wrapper}_load`, producerPart(ir, specialised, shared, size), []);
-    const layout = this.productLayout(shared.layout, specialised.form.shape[1]);
-    const consumer = this.partFunction(`_${names.wrapper}_multiply`, consumerPart(ir, specialised, shared, size), [
+    const producer = this.partFunction(`_${names.wrapper}_load`, producerPart(ir, specialized, shared, size), []);
+    const layout = this.productLayout(shared.layout, specialized.form.shape[1]);
+    const consumer = this.partFunction(`_${names.wrapper}_multiply`, consumerPart(ir, specialized, shared, size), [
       layout,
     ]);
     const { stages, consumers, depth, operands, outputs } = shared;
@@ -63,7 +63,7 @@ export class GemmEmitter extends GluonEmitter<PartNames> {
       ...this.partitions(
         producer,
         consumer,
-        specialised.configs.map((config) => config.consumers),
+        specialized.configs.map((config) => config.consumers),
       ),
     ]);
     return [producer, consumer, kernel];
@@ -71,7 +71,7 @@ export class GemmEmitter extends GluonEmitter<PartNames> {
 
   configs(): readonly GluonConfig[] {
     const { shared } = this;
-    return this.specialised.configs.map(({ config, consumers, stages, pieces, depth, registers }) => ({
+    return this.specialized.configs.map(({ config, consumers, stages, pieces, depth, registers }) => ({
       config,
       registers,
       constants: {
@@ -85,7 +85,7 @@ export class GemmEmitter extends GluonEmitter<PartNames> {
 
   /** The block of each descriptor. */
   blocks({ dim, constant }: BlockSizes): readonly (readonly [Staged, readonly Expression[]])[] {
-    const { form } = this.specialised;
+    const { form } = this.specialized;
     const [rows, columns, inner] = form.shape;
     const part = py.binary(dim(rows), "//", constant(this.shared.consumers));
     const given = [

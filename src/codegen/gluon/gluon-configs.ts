@@ -1,9 +1,9 @@
-/** The configs of a warp-specialised kernel: their sizes, and the hook that sets the blocks of their descriptors. */
+/** The configs of a warp-specialized kernel: their sizes, and the hook that sets the blocks of their descriptors. */
 import type { KernelIR } from "../../ir/nodes.js";
 import { type KernelNames, parameterName } from "../names/kernel-names.js";
 import * as py from "../python/py-build.js";
 import type { Block, Expression, FunctionDef } from "../python/py.js";
-import { THRICE } from "../../specialise/attention-configs.js";
+import { THRICE } from "../../specialize/attention-configs.js";
 import { SET_BLOCK } from "./gluon-helpers.js";
 import type { GluonKernel } from "./gluon-kernel.js";
 

@@ -1,11 +1,11 @@
-/** What emits the `@gluon.jit` functions of any warp-specialised kernel: its parts, and the kernel that starts them. */
+/** What emits the `@gluon.jit` functions of any warp-specialized kernel: its parts, and the kernel that starts them. */
 import { LaunchFacts } from "../../analysis/launch-facts.js";
 import { nonNegativeValues } from "../../analysis/signs.js";
 import type { KernelIR, TensorParam, Value } from "../../ir/nodes.js";
 import type { SourceIndex } from "../../ir/source.js";
-import { type BlockAccess, onAxes } from "../../specialise/block-access.js";
-import type { Consumers } from "../../specialise/attention-configs.js";
-import type { BarrierName, Pipeline } from "../../specialise/pipeline.js";
+import { type BlockAccess, onAxes } from "../../specialize/block-access.js";
+import type { Consumers } from "../../specialize/attention-configs.js";
+import type { BarrierName, Pipeline } from "../../specialize/pipeline.js";
 import type { Elem } from "../../types/dtype.js";
 import type { Dim } from "../../types/shape.js";
 import { emitBody } from "../body/body.js";
@@ -167,7 +167,7 @@ export abstract class GluonEmitter<Shared extends PipelineNames> {
     const { barriers, part } = this.shared;
     const own = new Set([...this.staged().map(({ blocks }) => blocks), ...barriers.values(), part].map(({ id }) => id));
     const params = this.#params([...body, ...asked]).filter(({ name }) => !own.has(name));
-    return this.defined(`${names.wrapper}_specialised_kernel`, params, body);
+    return this.defined(`${names.wrapper}_specialized_kernel`, params, body);
   }
 
   defined(wanted: string, params: readonly Parameter[], body: Block): FunctionDef {

@@ -1,4 +1,4 @@
-/** What a module with a warp-specialised kernel has besides: imports, and the functions that its parts share. */
+/** What a module with a warp-specialized kernel has besides: imports, and the functions that its parts share. */
 import type { Block, FromImport, FunctionDef, Statement } from "../python/py.js";
 import * as py from "../python/py-build.js";
 import { helper } from "../python/helper-function.js";
@@ -12,7 +12,7 @@ export const WRITE_PIECES = "_write_pieces";
 export const WRITE_BLOCK = "_write_block";
 const PIECES_OF = "_pieces_of";
 export const DESCRIBED = "_described";
-export const IS_SPECIALISED = "_is_specialised";
+export const IS_SPECIALISED = "_is_specialized";
 const IS_MOVABLE = "_is_movable";
 export const SET_BLOCK = "_set_block";
 export const GLUON_DESCRIPTOR = "_GluonDescriptor";
@@ -113,7 +113,7 @@ export const hostHelpers: readonly FunctionDef[] = [
   helper(
     IS_SPECIALISED,
     "*tensors",
-    "Whether the GPU and the layouts of the tensors suit the warp-specialised kernel.",
+    "Whether the GPU and the layouts of the tensors suit the warp-specialized kernel.",
     `if _INTERPRETED or torch.compiler.is_compiling() or torch.version.hip:
     return False
 if torch.cuda.get_device_capability() != (9, 0):

@@ -1,9 +1,9 @@
-/** A module's warp-specialised kernel: its functions, its arguments and its configs. */
-import type { Config, Specialise } from "../../contract/compiled.js";
+/** A module's warp-specialized kernel: its functions, its arguments and its configs. */
+import type { Config, Specialize } from "../../contract/compiled.js";
 import type { TensorParam } from "../../ir/nodes.js";
-import type { Specialised } from "../../specialise/specialise.js";
-import type { SpecialisedAttention } from "../../specialise/specialised-attention.js";
-import { HEAD_SIZES } from "../../specialise/attention-configs.js";
+import type { Specialized } from "../../specialize/specialize.js";
+import type { SpecializedAttention } from "../../specialize/specialized-attention.js";
+import { HEAD_SIZES } from "../../specialize/attention-configs.js";
 import type { Dim } from "../../types/shape.js";
 import type { Expression, FunctionDef, Name } from "../python/py.js";
 import { AttentionEmitter } from "./attention-kernel.js";
@@ -50,23 +50,23 @@ export interface BlockSizes {
   readonly constant: (name: Name) => Expression;
 }
 
-export function gluonKernel(specialised: Specialised, emission: Emission, asked: Specialise): GluonKernel {
-  const isGemm = specialised.kind === "gemm";
-  const emitter = isGemm ? new GemmEmitter(emission, specialised) : new AttentionEmitter(emission, specialised);
+export function gluonKernel(specialized: Specialized, emission: Emission, asked: Specialize): GluonKernel {
+  const isGemm = specialized.kind === "gemm";
+  const emitter = isGemm ? new GemmEmitter(emission, specialized) : new AttentionEmitter(emission, specialized);
   const functions = emitter.functions();
   const kernel = functions.at(-1)!;
-  const hasLead = isGemm && specialised.form.stores.some(({ lead }) => lead.length > 0);
+  const hasLead = isGemm && specialized.form.stores.some(({ lead }) => lead.length > 0);
   return {
-    helpers: hasLead ? "batch" : specialised.kind,
+    helpers: hasLead ? "batch" : specialized.kind,
     functions,
     name: kernel.name,
     takes: emitter.taken(kernel),
     isTimed: asked === "auto" && emission.ir.tuning.key !== undefined,
     described: [...new Set(emitter.staged().map(({ tensor }) => tensor))],
-    hasOwnGrid: isGemm ? specialised.form.tiles !== undefined : specialised.grid === undefined,
-    sized: isGemm ? [] : sizedHeads(specialised.form.shape.slice(2), specialised.configs),
+    hasOwnGrid: isGemm ? specialized.form.tiles !== undefined : specialized.grid === undefined,
+    sized: isGemm ? [] : sizedHeads(specialized.form.shape.slice(2), specialized.configs),
     configs: emitter.configs(),
-    thrice: isGemm ? undefined : thriceIn(specialised, emitter.shared.consumers),
+    thrice: isGemm ? undefined : thriceIn(specialized, emitter.shared.consumers),
     blocks: (sizes) => emitter.blocks(sizes),
   };
 }
@@ -77,7 +77,7 @@ type Configs = readonly { readonly config: Config }[];
 const sizedHeads = (heads: readonly Dim[], configs: Configs): GluonKernel["sized"] =>
   askedHeads(heads, configs).map((dim) => ({ dim, sizes: HEAD_SIZES }));
 
-function thriceIn({ form, configs }: SpecialisedAttention, consumers: Name): GluonKernel["thrice"] {
+function thriceIn({ form, configs }: SpecializedAttention, consumers: Name): GluonKernel["thrice"] {
   const heads = askedHeads(form.shape.slice(2), configs);
   return heads.length > 0 && configs.some((each) => each.consumers === 3) ? { heads, consumers } : undefined;
 }

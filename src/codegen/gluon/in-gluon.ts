@@ -1,5 +1,5 @@
 /** Triton's Python as Gluon's. */
-import type { WRITTEN_OUT } from "../../specialise/gluon-language.js";
+import type { WRITTEN_OUT } from "../../specialize/gluon-language.js";
 import * as py from "../python/py-build.js";
 import type { Block, Call, Expression } from "../python/py.js";
 

@@ -1,6 +1,6 @@
-/** What the parts of a warp-specialised kernel call the things that they share. */
+/** What the parts of a warp-specialized kernel call the things that they share. */
 import type { TensorParam } from "../../ir/nodes.js";
-import type { BarrierName } from "../../specialise/pipeline.js";
+import type { BarrierName } from "../../specialize/pipeline.js";
 import type { Dim } from "../../types/shape.js";
 import type { Expression, Name } from "../python/py.js";
 

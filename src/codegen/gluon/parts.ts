@@ -1,5 +1,5 @@
 /**
- * The parts of a warp-specialised kernel as programs of their own: the author's statements that each needs, with the steps
+ * The parts of a warp-specialized kernel as programs of their own: the author's statements that each needs, with the steps
  * of its pipeline in between.
  */
 import {
@@ -13,11 +13,11 @@ import {
   type Value,
 } from "../../ir/nodes.js";
 import { walk } from "../../ir/walk.js";
-import { axisOf, isProgram } from "../../specialise/longest-rows.js";
-import { storedValue } from "../../specialise/tensor-blocks.js";
-import { axisIn } from "../../specialise/block-access.js";
-import { gemmPipeline, type Step } from "../../specialise/pipeline.js";
-import { consumed, produced, type SpecialisedGemm } from "../../specialise/specialised-gemm.js";
+import { axisOf, isProgram } from "../../specialize/longest-rows.js";
+import { storedValue } from "../../specialize/tensor-blocks.js";
+import { axisIn } from "../../specialize/block-access.js";
+import { gemmPipeline, type Step } from "../../specialize/pipeline.js";
+import { consumed, produced, type SpecializedGemm } from "../../specialize/specialized-gemm.js";
 import type { Built } from "../body/spelling.js";
 import type { Expression } from "../python/py.js";
 import * as py from "../python/py-build.js";
@@ -33,12 +33,12 @@ export interface Part {
   readonly built: Built;
 }
 
-export function producerPart(ir: KernelIR, specialised: SpecialisedGemm, names: PartNames, size: SizeOf): Part {
-  return new PartBuilder(ir, specialised, names, size).build(gemmPipeline.producer);
+export function producerPart(ir: KernelIR, specialized: SpecializedGemm, names: PartNames, size: SizeOf): Part {
+  return new PartBuilder(ir, specialized, names, size).build(gemmPipeline.producer);
 }
 
-export function consumerPart(ir: KernelIR, specialised: SpecialisedGemm, names: PartNames, size: SizeOf): Part {
-  return new PartBuilder(ir, specialised, names, size).build(gemmPipeline.consumer);
+export function consumerPart(ir: KernelIR, specialized: SpecializedGemm, names: PartNames, size: SizeOf): Part {
+  return new PartBuilder(ir, specialized, names, size).build(gemmPipeline.consumer);
 }
 
 class PartBuilder extends TilePart {
@@ -47,18 +47,18 @@ class PartBuilder extends TilePart {
 
   constructor(
     readonly ir: KernelIR,
-    readonly specialised: SpecialisedGemm,
+    readonly specialized: SpecializedGemm,
     readonly names: PartNames,
     readonly size: SizeOf,
   ) {
-    super(specialised.form.accumulator.variable.scope, specialised.form.shape[0], names);
+    super(specialized.form.accumulator.variable.scope, specialized.form.shape[0], names);
   }
 
   build(steps: readonly Step[]): Part {
-    this.#needed = new Set(isConsumer(steps) ? consumed(this.specialised) : produced(this.specialised));
+    this.#needed = new Set(isConsumer(steps) ? consumed(this.specialized) : produced(this.specialized));
     const block = this.block(() => {
       this.let(this.count, { kind: "literal", value: 0 });
-      this.#appendNeeded(this.specialised.first);
+      this.#appendNeeded(this.specialized.first);
       this.#steps(steps);
     });
     return { block, built: this.built };
@@ -115,7 +115,7 @@ class PartBuilder extends TilePart {
   // ---- loops --------------------------------------------------------------------------------------------------------
 
   #tiles(body: readonly Step[]): void {
-    const { form, tile } = this.specialised;
+    const { form, tile } = this.specialized;
     const inner = (): void => {
       this.#appendNeeded(tile);
       if (isConsumer(body)) this.#start(form.accumulator);
@@ -133,11 +133,11 @@ class PartBuilder extends TilePart {
     });
     const [only] = asked;
     const isOnly = asked.length === 1 && axisOf(only!) === 0;
-    return isOnly && this.specialised.tile.includes(only!) ? only : undefined;
+    return isOnly && this.specialized.tile.includes(only!) ? only : undefined;
   }
 
   #turn(body: readonly Step[]): void {
-    const { form, turn } = this.specialised;
+    const { form, turn } = this.specialized;
     const block = this.block(() => {
       this.#appendNeeded(turn);
       this.takeSlot();
@@ -156,7 +156,7 @@ class PartBuilder extends TilePart {
 
   /** The rows' operand comes in a block for each consumer. */
   #copy(operand: 0 | 1): void {
-    const { block, swapped } = this.specialised.form.operands[operand];
+    const { block, swapped } = this.specialized.form.operands[operand];
     const { descriptor, blocks } = this.names.operands[operand]!;
     const own = axisIn(block, swapped ? 1 : 0);
     const copy = (part: Value | undefined): void => {
@@ -195,10 +195,10 @@ class PartBuilder extends TilePart {
   }
 
   #multiply(): void {
-    const { operands } = this.specialised.form;
+    const { operands } = this.specialized.form;
     this.#sum((sum, slot) => {
       const own = py.binary(py.binary(slot!, "*", this.names.consumers), "+", this.names.part);
-      const [, columns, inner] = this.specialised.form.shape;
+      const [, columns, inner] = this.specialized.form.shape;
       const [a, b] = operands.map(({ swapped }, i) => {
         const sizes = i === 0 ? [this.rowsOfPart(), this.size(inner)] : [this.size(inner), this.size(columns)];
         return tileIn(this.names.operands[i]!, swapped, sizes, i === 0 ? own : slot!);
@@ -208,7 +208,7 @@ class PartBuilder extends TilePart {
   }
 
   #release({ barrier, ago, when }: Extract<Step, { kind: "release" }>): void {
-    const { form } = this.specialised;
+    const { form } = this.specialized;
     const { start, end, index } = form.turns;
     this.do(
       (count, ...bounds) => {
@@ -234,12 +234,12 @@ class PartBuilder extends TilePart {
   }
 
   #sum(build: Build, ...operands: readonly Argument[]): void {
-    const { variable } = this.specialised.form.accumulator;
+    const { variable } = this.specialized.form.accumulator;
     this.write(variable, this.value(variable.type, build, this.read(variable), ...operands));
   }
 
   #epilogue(): void {
-    const { epilogue, stores } = this.specialised;
+    const { epilogue, stores } = this.specialized;
     for (const statement of epilogue) {
       const store = stores.get(statement);
       if (store !== undefined) this.#storePieces(statement as OpStatement, store);
@@ -248,7 +248,7 @@ class PartBuilder extends TilePart {
   }
 
   #storePieces(statement: OpStatement, place: number): void {
-    const store = this.specialised.form.stores[place]!;
+    const store = this.specialized.form.stores[place]!;
     const { descriptor, blocks, first } = this.names.outputs.get(store.tensor)!;
     const build: Build = (value, ...starts) => {
       const at = this.inPart(first, starts, this.names.part);

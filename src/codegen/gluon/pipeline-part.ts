@@ -1,8 +1,8 @@
 /** What the parts of every pipeline have: the count of turns, its barriers, and the rows of one consumer. */
 import { type Argument, isList, isValue, type OpStatement, type Scope, type Variable } from "../../ir/nodes.js";
-import { type BlockAccess, onAxes } from "../../specialise/block-access.js";
-import type { BlockIndex } from "../../specialise/block-index.js";
-import type { BarrierName, Step } from "../../specialise/pipeline.js";
+import { type BlockAccess, onAxes } from "../../specialize/block-access.js";
+import type { BlockIndex } from "../../specialize/block-index.js";
+import type { BarrierName, Step } from "../../specialize/pipeline.js";
 import { constexprType } from "../../types/types.js";
 import type { Dim } from "../../types/shape.js";
 import type { Expression } from "../python/py.js";

@@ -5,7 +5,7 @@
 import { usageOf } from "../../analysis/usage.js";
 import type { Block, Statement, Value } from "../../ir/nodes.js";
 import { argumentsOf, blocksOf, valuesIn } from "../../ir/walk.js";
-import { shapeOf } from "../../specialise/attention-layouts.js";
+import { shapeOf } from "../../specialize/attention-layouts.js";
 
 /** The block, with each such number right before the first statement that takes it. */
 export function withShortLives(block: Block): Block {

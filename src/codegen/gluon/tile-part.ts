@@ -1,6 +1,6 @@
 /** The tiles of the author's grid that one program computes, one after another. */
 import type { Argument, Block, OpStatement, Value } from "../../ir/nodes.js";
-import { axisOf } from "../../specialise/longest-rows.js";
+import { axisOf } from "../../specialize/longest-rows.js";
 import { tileType } from "../../types/types.js";
 import type { Expression } from "../python/py.js";
 import * as py from "../python/py-build.js";

@@ -43,7 +43,7 @@ export function jitFunctions(
   for (const param of ir.params) {
     if (param.kind !== "scalar" && param.kind !== "size") continue;
     // Triton infers the dtype of a number from its value, so a declared one is annotated. Sizes and strides are not, so
-    // that their being 1 or a multiple of 16 still specialises the kernel.
+    // that their being 1 or a multiple of 16 still specializes the kernel.
     if (used.has(param.value))
       add(param.value, param.kind === "scalar" ? dtypeExpression(ir, names, param.dtype) : undefined);
   }

@@ -13,7 +13,7 @@ import { fasterHelper } from "../wrapper/faster-helper.js";
 import { REPEATED, REPEATED_IMPORTS, repeatedBlock } from "../wrapper/repeated-helpers.js";
 import { DESCRIPTOR_CLASS } from "../wrapper/wrapper-descriptors.js";
 import { helperFunctions, WRAP_TRITON } from "../wrapper/wrapper-helpers.js";
-import { SPECIALISED_LOCALS } from "../wrapper/wrapper-specialised.js";
+import { SPECIALISED_LOCALS } from "../wrapper/wrapper-specialized.js";
 import { constants } from "./preamble.js";
 import { configsForGpu } from "./pruner.js";
 

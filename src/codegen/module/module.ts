@@ -3,11 +3,11 @@ import { strictTensors } from "../../analysis/preconditions.js";
 import type { EmitOptions } from "../../contract/compiled.js";
 import { isByGpu } from "../../contract/configs-by-gpu.js";
 import { fail } from "../../diagnostics/diagnostic.js";
-import { externFile } from "../../diagnostics/catalogue/extern-codes.js";
+import { externFile } from "../../diagnostics/catalog/extern-codes.js";
 import { isLiteral, isValue, type KernelIR, tensorsOf, type Value } from "../../ir/nodes.js";
 import type { OperatorIR } from "../../ir/operator-ir.js";
 import type { SourceIndex } from "../../ir/source.js";
-import type { Specialised } from "../../specialise/specialise.js";
+import type { Specialized } from "../../specialize/specialize.js";
 import { dtypeTable } from "../../types/dtype.js";
 import { optionalSizes } from "../../analysis/optional-sizes.js";
 import type { Called } from "../operator/composition.js";
@@ -45,8 +45,8 @@ import { helperFunctions } from "../wrapper/wrapper-helpers.js";
 export function emitModule(
   ir: KernelIR,
   source: SourceIndex | undefined,
-  { op, providers = false, launch = "fast", dtypes = {}, specialise = ir.specialise }: EmitOptions = {},
-  specialised?: Specialised,
+  { op, providers = false, launch = "fast", dtypes = {}, specialize = ir.specialize }: EmitOptions = {},
+  specialized?: Specialized,
 ): PrintedModule {
   const extern = ir.functions.find((helper) => helper.extern);
   if (extern && !source) fail(externFile.unreadable(String(extern.name)), extern.at);
@@ -55,11 +55,11 @@ export function emitModule(
   // PyTorch must see the launch of a triton_op, and knows Triton's kernels alone.
   const isTraceable = op?.form === "triton_op";
   const emission = { ir, names, module, source };
-  const gluon = specialised && !isTraceable ? gluonKernel(specialised, emission, specialise) : undefined;
+  const gluon = specialized && !isTraceable ? gluonKernel(specialized, emission, specialize) : undefined;
   const { jits, launcher } = kernelPart(ir, names, source, isTraceable, gluon);
   const parts: Statement[] = [
     ...jits,
-    ...(gluon ? specialisedPart(ir, gluon, names, module) : []),
+    ...(gluon ? specializedPart(ir, gluon, names, module) : []),
     launcher,
     ...(op ? opDefinitions(ir, names, launcher, sizeBindings(ir, names), op) : []),
     ...fixedExports(ir, names, positional(launcher), source, { providers, dtypes }),
@@ -111,9 +111,9 @@ function beforeKernel(ir: KernelIR, names: KernelNames): Block {
   return [...configLists(ir, names), ...pruner(ir, names), ...names.externs.definitions, ...blockSetter(ir, names)];
 }
 
-/** The functions of the warp-specialised kernel, with the hook of its configs. */
-function specialisedPart(ir: KernelIR, kernel: GluonKernel, names: KernelNames, module: Names): Block {
-  const hook = blockHook(ir, kernel, names, module.take("_set_specialised_blocks"));
+/** The functions of the warp-specialized kernel, with the hook of its configs. */
+function specializedPart(ir: KernelIR, kernel: GluonKernel, names: KernelNames, module: Names): Block {
+  const hook = blockHook(ir, kernel, names, module.take("_set_specialized_blocks"));
   const [parts, main] = [kernel.functions.slice(0, -1), kernel.functions.at(-1)!];
   const pruner = module.take("_fitting_configs");
   const decorators = [tuned(ir, names, kernel, hook.name, pruner), ...main.decorators];

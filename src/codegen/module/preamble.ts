@@ -84,13 +84,13 @@ export function constants(kernels: readonly KernelIR[], isMentioned: (name: stri
   if (isMentioned(ALONE))
     limits.push(
       py.comment(
-        "One thread at a time launches the warp-specialised kernel: its autotuner keeps the call's arguments.",
+        "One thread at a time launches the warp-specialized kernel: its autotuner keeps the call's arguments.",
       ),
       py.assign(py.name(ALONE), py.call("threading.RLock")),
     );
   if (isMentioned(IS_FASTER))
     limits.push(
-      py.comment("Whether the warp-specialised kernel is the faster one, by what the times depend on."),
+      py.comment("Whether the warp-specialized kernel is the faster one, by what the times depend on."),
       py.assign(py.name(FASTER), py.dict()),
     );
   if (isMentioned(TRITON_DTYPES)) {

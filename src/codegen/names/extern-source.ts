@@ -1,6 +1,6 @@
 /** Functions of Python files in the emitted module, with exactly what they need from their file. */
 import { fail, type Location } from "../../diagnostics/diagnostic.js";
-import { externFile, externSource } from "../../diagnostics/catalogue/extern-codes.js";
+import { externFile, externSource } from "../../diagnostics/catalog/extern-codes.js";
 import type { FunctionIR, KernelIR } from "../../ir/nodes.js";
 import type { SourceIndex } from "../../ir/source.js";
 import type { Names } from "./names.js";

@@ -2,7 +2,7 @@
 import { tunedDescriptors } from "../../analysis/described.js";
 import { isByGpu } from "../../contract/configs-by-gpu.js";
 import { fail } from "../../diagnostics/diagnostic.js";
-import { reservedName } from "../../diagnostics/catalogue/definition-codes.js";
+import { reservedName } from "../../diagnostics/catalog/definition-codes.js";
 import {
   type FunctionIR,
   isLiteral,

@@ -1,6 +1,6 @@
 /** The common parts of an operator's functions: names, and how compositions are written. */
 import { fail } from "../../diagnostics/diagnostic.js";
-import { operatorGradient } from "../../diagnostics/catalogue/operator-codes.js";
+import { operatorGradient } from "../../diagnostics/catalog/operator-codes.js";
 import { type KernelIR, type TensorParam, tensorsOf } from "../../ir/nodes.js";
 import type { Composition, OperatorIR } from "../../ir/operator-ir.js";
 import type { SourceIndex } from "../../ir/source.js";

@@ -3,7 +3,7 @@
  * and for its gradient; and the function that PyTorch code calls.
  */
 import { fail } from "../../diagnostics/diagnostic.js";
-import { operatorParams, tritonOp } from "../../diagnostics/catalogue/operator-codes.js";
+import { operatorParams, tritonOp } from "../../diagnostics/catalog/operator-codes.js";
 import type { OperatorIR } from "../../ir/operator-ir.js";
 import { outputName } from "../names/kernel-names.js";
 import { checkNamespace, notAnOperator, notTraceable, type OpOptions } from "./registration.js";

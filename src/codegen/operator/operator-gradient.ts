@@ -1,6 +1,6 @@
 /** The gradient of an operator made of kernels: an operator of its own, and what PyTorch keeps for it. */
 import { fail } from "../../diagnostics/diagnostic.js";
-import { operatorGradient } from "../../diagnostics/catalogue/operator-codes.js";
+import { operatorGradient } from "../../diagnostics/catalog/operator-codes.js";
 import type { TensorParam } from "../../ir/nodes.js";
 import { isFloatElem } from "../../types/dtype.js";
 import { type Composition, gradientOf } from "../../ir/operator-ir.js";

@@ -1,7 +1,7 @@
 /** Registration of functions as PyTorch operators, and what PyTorch cannot register. */
 import { isKeyword } from "../names/names.js";
 import { fail } from "../../diagnostics/diagnostic.js";
-import { pythonName, reservedName } from "../../diagnostics/catalogue/definition-codes.js";
+import { pythonName, reservedName } from "../../diagnostics/catalog/definition-codes.js";
 import { describedTensors, makesDescriptors, tunedDescriptors } from "../../analysis/described.js";
 import { isTorchNamespace } from "../../contract/torch-namespaces.js";
 import { isInt, members } from "../../types/dtype.js";

@@ -3,7 +3,7 @@
  * keeps the call in its graph, and a second one that writes tensors of its caller.
  */
 import { fail } from "../../diagnostics/diagnostic.js";
-import { operatorParams, tritonOp } from "../../diagnostics/catalogue/operator-codes.js";
+import { operatorParams, tritonOp } from "../../diagnostics/catalog/operator-codes.js";
 import {
   isValue,
   type KernelIR,

@@ -290,7 +290,7 @@ export interface Comment extends Node {
   readonly text: string;
 }
 
-/** Asks for one blank line between its neighbours. */
+/** Asks for one blank line between its neighbors. */
 export interface Blank extends Node {
   readonly kind: "blank";
 }

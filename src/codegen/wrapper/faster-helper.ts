@@ -1,4 +1,4 @@
-/** The choice between the plain kernel and the warp-specialised one, which a module makes by timing both. */
+/** The choice between the plain kernel and the warp-specialized one, which a module makes by timing both. */
 import { helper } from "../python/helper-function.js";
 import type { FunctionDef } from "../python/py.js";
 import { TOLD } from "./repeated-helpers.js";
@@ -19,8 +19,8 @@ export const FASTER_IMPORTS: readonly string[] = ["functools"];
 export const fasterHelper = (isKept: boolean): FunctionDef =>
   helper(
     IS_FASTER,
-    "label key specialised plain",
-    `Whether the warp-specialised kernel is the faster one for a key, which is found out once.
+    "label key specialized plain",
+    `Whether the warp-specialized kernel is the faster one for a key, which is found out once.
 
 It is not if it fails: a warning says so.`,
     `if key in ${FASTER}:
@@ -33,7 +33,7 @@ with ${ALONE}:
             triton.testing.do_bench, warmup=10, rep=30, return_mode="median"
         )
         try:
-            rounds = [(bench(specialised), bench(plain)) for _ in range(3)]
+            rounds = [(bench(specialized), bench(plain)) for _ in range(3)]
             ours, theirs = (sorted(times)[1] for times in zip(*rounds))
         except Exception as error:  # noqa: BLE001
             import warnings
@@ -41,7 +41,7 @@ with ${ALONE}:
             told = f"{type(error).__name__}: {error}"
             warnings.warn(
                 f"{label}: the plain kernel is launched, as timing it beside the "
-                f"warp-specialised one failed with {told}",
+                f"warp-specialized one failed with {told}",
                 RuntimeWarning,
                 stacklevel=3,
             )

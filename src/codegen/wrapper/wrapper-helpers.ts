@@ -160,8 +160,8 @@ return found`,
 );
 
 /**
- * As `triton.runtime.jit` specialises, and a little finer: integers by value, addresses by their place in 16 bytes.
- * It specialises on no float's value.
+ * As `triton.runtime.jit` specializes, and a little finer: integers by value, addresses by their place in 16 bytes.
+ * It specializes on no float's value.
  */
 const launchKey = (hasFloats: boolean): FunctionDef =>
   helper(

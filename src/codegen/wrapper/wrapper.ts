@@ -48,7 +48,7 @@ import { int32Checks } from "./wrapper-reach.js";
 import { checkedRequirements, isDecided, requirementCheck, sizeChecks } from "./wrapper-requirements.js";
 import { memoryCheck, outputChecks } from "./wrapper-outputs.js";
 import { WrapperScope } from "./wrapper-scope.js";
-import { specialisedLaunch } from "./wrapper-specialised.js";
+import { specializedLaunch } from "./wrapper-specialized.js";
 import type { GluonKernel } from "../gluon/gluon-kernel.js";
 import { argumentLines, inputParameters, outputLines, outputParameters, returnType } from "./wrapper-words.js";
 import { gradientChecks } from "./wrapper-gradient.js";
@@ -57,15 +57,15 @@ import { computedOptions, launchComputations } from "./wrapper-launch.js";
 import { numberChecks, passed } from "./wrapper-numbers.js";
 import type { Argument, Block, Expression, FunctionDef, Parameter, Statement } from "../python/py.js";
 
-/** `specialised` is the warp-specialised kernel beside the plain one, if there is one. */
+/** `specialized` is the warp-specialized kernel beside the plain one, if there is one. */
 export function wrapper(
   ir: KernelIR,
   names: KernelNames,
   used: ReadonlySet<Value>,
   traceable = false,
-  specialised?: GluonKernel,
+  specialized?: GluonKernel,
 ): FunctionDef {
-  return new WrapperEmitter(ir, names, used, traceable, specialised).emit();
+  return new WrapperEmitter(ir, names, used, traceable, specialized).emit();
 }
 
 class WrapperEmitter extends WrapperScope {
@@ -77,7 +77,7 @@ class WrapperEmitter extends WrapperScope {
     names: KernelNames,
     readonly used: ReadonlySet<Value>,
     traceable: boolean,
-    readonly specialised: GluonKernel | undefined,
+    readonly specialized: GluonKernel | undefined,
   ) {
     super(ir, names, traceable);
   }
@@ -255,8 +255,8 @@ class WrapperEmitter extends WrapperScope {
       ...scratch(this.ir),
       ...this.#launch(),
     ];
-    if (!this.specialised) return plain;
-    return specialisedLaunch(this, this.specialised, local, { plain, results, dtypes: this.#dtypes() });
+    if (!this.specialized) return plain;
+    return specializedLaunch(this, this.specialized, local, { plain, results, dtypes: this.#dtypes() });
   }
 
   #launch(): Block {

@@ -35,12 +35,12 @@ await build(kernel("example", { params: { y: tensor.out(tl.float32, [16]) }, gri
   tl.store(y.at(tl.arange(0, 16)), 0);
 }));`,
   },
-  "not-specialised": {
+  "not-specialized": {
     means:
-      "The kernel asks for a warp-specialised form, which its text does not have. The form is a loop over blocks of two tensors whose product a state takes up, then arithmetic of each row by itself, then stores of blocks.",
-    says: 'example has no warp-specialised form: it multiplies no matrices; write specialise: "never" to launch the plain kernel instead',
-    fails: { spec: 'specialise: "always",' },
-    passes: { spec: 'specialise: "never",' },
+      "The kernel asks for a warp-specialized form, which its text does not have. The form is a loop over blocks of two tensors whose product a state takes up, then arithmetic of each row by itself, then stores of blocks.",
+    says: 'example has no warp-specialized form: it multiplies no matrices; write specialize: "never" to launch the plain kernel instead',
+    fails: { spec: 'specialize: "always",' },
+    passes: { spec: 'specialize: "never",' },
   },
   "python-name": {
     means: "The name goes into the emitted Python as it is, so it must be an identifier there.",

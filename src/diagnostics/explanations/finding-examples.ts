@@ -161,7 +161,7 @@ export const findings = {
     passes: { params: ROUNDED, body: "tl.store(y.at(i), tl.clamp(tl.load(x.at(i)).mul(1e9), -128, 127).to(tl.int8));" },
     run,
   },
-  uninitialised: {
+  uninitialized: {
     means:
       "A value decides a result or an address, and nothing gave it one: a masked load without `other`, or memory that nobody wrote.",
     says: "y[20] gets a value that comes from a lane that was never given one; load it with other, or mask this store; the load in line 12 left it unset (and 19 more like it)",

@@ -1,5 +1,5 @@
 /** What each code is about, with an example. For the page, the tests and `tilescript explain`: no kernel needs it. */
-import type { Area, CodeOf, DiagnosticCode } from "../catalogue/index.js";
+import type { Area, CodeOf, DiagnosticCode } from "../catalog/index.js";
 import { configurations, host } from "./config-examples.js";
 import { control, source } from "./control-examples.js";
 import { definitions } from "./definition-examples.js";
@@ -9,7 +9,7 @@ import { externs, operands, rules } from "./operand-examples.js";
 import { params } from "./param-examples.js";
 import { calls, operators, references } from "./torch-examples.js";
 
-/** By area, in the order of the catalogue, which no process has to load for them. */
+/** By area, in the order of the catalog, which no process has to load for them. */
 const byArea: { readonly [A in Area]: Readonly<Record<CodeOf<A>, Explanation>> } = {
   definitions,
   params,

@@ -18,7 +18,7 @@ import { inRange } from "./in-range.js";
 import { configsOf } from "./selection.js";
 import { allowed } from "./shapes.js";
 import { UsageError } from "../system/problems.js";
-import { alike, specialisationOf } from "./specialisation.js";
+import { alike, specializationOf } from "./specialization.js";
 import { layoutsOf, placedTensors, sharedLayouts } from "./tensor-layouts.js";
 
 export interface CaseOptions {
@@ -47,8 +47,8 @@ export interface CaseOptions {
   readonly empty?: boolean;
   /** Special values that some cases have among their floats. Default: none. */
   readonly special?: readonly SpecialValue[];
-  /** How often Triton may compile each config; the seed chooses the specialisations. Default: no limit. */
-  readonly specialisations?: { readonly most: number; readonly seed: number };
+  /** How often Triton may compile each config; the seed chooses the specializations. Default: no limit. */
+  readonly specializations?: { readonly most: number; readonly seed: number };
 }
 
 type Constant = number | boolean | string;
@@ -60,8 +60,8 @@ type Constant = number | boolean | string;
  */
 export function cases(kernel: CompiledKernel, options: CaseOptions = {}): fc.Arbitrary<Case> {
   checkOptions(kernel, options);
-  const { specialisations, ...free } = options;
-  return specialisations ? specialisedCases(kernel, free, specialisations) : freeCases(kernel, free);
+  const { specializations, ...free } = options;
+  return specializations ? specializedCases(kernel, free, specializations) : freeCases(kernel, free);
 }
 
 const CASE_OPTIONS: Readonly<Record<keyof CaseOptions, true>> = {
@@ -78,7 +78,7 @@ const CASE_OPTIONS: Readonly<Record<keyof CaseOptions, true>> = {
   layouts: true,
   empty: true,
   special: true,
-  specialisations: true,
+  specializations: true,
 };
 
 function checkOptions(kernel: CompiledKernel, options: CaseOptions): void {
@@ -222,10 +222,10 @@ function repaired(kernel: CompiledKernel, drawn: Case, options: CaseOptions): Ca
  * Cases that are each like one of a few: what Triton compiles for is that one's, the rest is drawn. They shrink as any
  * case does.
  */
-function specialisedCases(
+function specializedCases(
   kernel: CompiledKernel,
   options: CaseOptions,
-  { most, seed }: NonNullable<CaseOptions["specialisations"]>,
+  { most, seed }: NonNullable<CaseOptions["specializations"]>,
 ): fc.Arbitrary<Case> {
   const configs = configsOf(kernel, options);
   const few = configs.flatMap((config) =>
@@ -253,7 +253,7 @@ function likeOne(kernel: CompiledKernel, one: Case, drawn: Case, options: CaseOp
   if (!isAffordable(kernel, redrawn, options) || kernel.refusal(redrawn) !== undefined) return at;
   // An empty output launches nothing.
   const isEmpty = Object.values(redrawn.sizes).includes(0);
-  return isEmpty || specialisationOf(kernel, redrawn) === specialisationOf(kernel, one) ? redrawn : at;
+  return isEmpty || specializationOf(kernel, redrawn) === specializationOf(kernel, one) ? redrawn : at;
 }
 
 function isAffordable(

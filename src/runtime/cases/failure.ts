@@ -2,9 +2,9 @@
 import type { CompiledKernel } from "../../contract/compiled.js";
 import type { CaseFailure, MistakeKind } from "./outcome.js";
 import { type Location, TileScriptError } from "../../diagnostics/diagnostic.js";
-import { endlessLoop } from "../../diagnostics/catalogue/control-codes.js";
-import { hostValue } from "../../diagnostics/catalogue/host-codes.js";
-import { specInputs, torchCall } from "../../diagnostics/catalogue/reference-codes.js";
+import { endlessLoop } from "../../diagnostics/catalog/control-codes.js";
+import { hostValue } from "../../diagnostics/catalog/host-codes.js";
+import { specInputs, torchCall } from "../../diagnostics/catalog/reference-codes.js";
 import { OutOfTime } from "../../contract/out-of-time.js";
 import { EnvironmentError } from "../system/problems.js";
 import type { WireFailure } from "../python/protocol.js";

@@ -1,7 +1,7 @@
 /** Cases whose tensors the copy engine of a Hopper can move: rows of 16 bytes and multiples, one after another. */
 import type { Case, CompiledKernel } from "../../contract/compiled.js";
 
-/** Elements in 16 bytes of the narrowest dtype of which a warp-specialised kernel loads blocks. */
+/** Elements in 16 bytes of the narrowest dtype of which a warp-specialized kernel loads blocks. */
 const MOVABLE = 8;
 
 /** The case with the next sizes that are multiples, in plain layouts, where the kernel takes such; or else as it is. */

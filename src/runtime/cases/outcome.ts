@@ -1,9 +1,9 @@
 /** The result of one case. Failure is data: nothing here throws. */
 import type { Case, Comparison, Finding, Tolerance } from "../../contract/compiled.js";
 import type { Location } from "../../diagnostics/diagnostic.js";
-import type { FailureKind, SpecialisedRun } from "../python/protocol.js";
+import type { FailureKind, SpecializedRun } from "../python/protocol.js";
 
-export interface Neighbours {
+export interface Neighbors {
   readonly start: readonly number[];
   readonly expected: readonly (readonly number[])[];
   readonly got: readonly (readonly number[])[];
@@ -14,7 +14,7 @@ export interface WorstElement {
   readonly index: readonly number[];
   readonly expected: number | bigint;
   readonly got: number | bigint;
-  readonly around?: Neighbours;
+  readonly around?: Neighbors;
 }
 
 /** The comparison of one output (on the evaluator, of all outputs) with the reference. */
@@ -70,8 +70,8 @@ export interface Outcome {
   readonly judged?: boolean;
   /** Where the evaluator was: see `Evaluation.reached`. */
   readonly reached?: readonly Location[] | undefined;
-  /** The warp-specialised kernel ran besides, with this config. */
-  readonly specialised?: SpecialisedRun;
+  /** The warp-specialized kernel ran besides, with this config. */
+  readonly specialized?: SpecializedRun;
   /** On a GPU: the number of kernels compiled while the case ran. */
   readonly compiled?: number;
   readonly ms: number;

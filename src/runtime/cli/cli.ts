@@ -5,7 +5,7 @@ import { Command, CommanderError, Option } from "commander";
 import { basename } from "node:path";
 import { problem, type Said, TileScriptError } from "../../diagnostics/diagnostic.js";
 import { wordList } from "../../diagnostics/word-list.js";
-import { environment, kernelFile, usage } from "../../diagnostics/catalogue/command-codes.js";
+import { environment, kernelFile, usage } from "../../diagnostics/catalog/command-codes.js";
 import { diagnosticText, explainHint } from "../report/code-frame.js";
 import type { KernelCommand, PlainCommand, Runnable } from "../invocation/command.js";
 import { thisMachine } from "../devices/machine.js";

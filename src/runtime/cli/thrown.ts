@@ -6,7 +6,7 @@ import { packageFolder, version } from "../system/package-folder.js";
 import { problem, type Diagnostic, type Location } from "../../diagnostics/diagnostic.js";
 import { undefinedName } from "../../diagnostics/python-names.js";
 import { pythonSyntax } from "../../diagnostics/python-syntax.js";
-import { exception, imports, syntax } from "../../diagnostics/catalogue/command-codes.js";
+import { exception, imports, syntax } from "../../diagnostics/catalog/command-codes.js";
 
 /** One message, or one for each error of syntax. */
 export function thrownDiagnostics(error: unknown): readonly Diagnostic[] {

@@ -1,7 +1,7 @@
 import { Option } from "commander";
 import { stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { type CompiledKernel, SPECIALISE, type Specialise } from "../../contract/compiled.js";
+import { type CompiledKernel, SPECIALISE, type Specialize } from "../../contract/compiled.js";
 import type { Diagnostic } from "../../diagnostics/diagnostic.js";
 import { writeOutput } from "../system/files.js";
 import { compileAll, isScript, refuseSameNames, warn } from "../invocation/kernels.js";
@@ -19,7 +19,7 @@ interface EmitOptions extends JsonOptions {
   readonly emitOp?: string;
   readonly tritonOp?: true;
   readonly launch?: "fast" | "plain";
-  readonly specialise?: Specialise;
+  readonly specialize?: Specialize;
 }
 
 export const emit: KernelCommand<EmitOptions> = {
@@ -33,8 +33,8 @@ export const emit: KernelCommand<EmitOptions> = {
       ["fast", "plain"],
     ),
     new Option(
-      "--specialise <when>",
-      "add a warp-specialised kernel for Hopper GPUs (default: what the spec says)",
+      "--specialize <when>",
+      "add a warp-specialized kernel for Hopper GPUs (default: what the spec says)",
     ).choices(SPECIALISE),
     options.kernel,
     options.watch,
@@ -48,7 +48,7 @@ export const emit: KernelCommand<EmitOptions> = {
       );
     if (tritonOp && emitOp === undefined) throw new UsageError("--triton-op needs --emit-op NAMESPACE");
   },
-  async plan(kernels, { out, emitOp: namespace, tritonOp, launch, specialise, json }, streams) {
+  async plan(kernels, { out, emitOp: namespace, tritonOp, launch, specialize, json }, streams) {
     const folder = typeof out === "string" && (await isFolder(out));
     refuseSameNames(kernels);
     if (kernels.length > 1 && !folder && (typeof out === "string" || !json)) {
@@ -61,7 +61,7 @@ export const emit: KernelCommand<EmitOptions> = {
       const modules: EmitReport["modules"][number][] = [];
       for (const kernel of compiled) {
         const op = namespace === undefined ? undefined : ({ namespace, form } as const);
-        const asked = { ...(op && { op }), ...(launch && { launch }), ...(specialise && { specialise }) };
+        const asked = { ...(op && { op }), ...(launch && { launch }), ...(specialize && { specialize }) };
         const { python, map, warnings = [] } = Object.keys(asked).length > 0 ? kernel.emit(asked) : kernel;
         const diagnostics = [...new Set([...kernel.warnings, ...warnings])];
         warn([{ warnings: diagnostics }], streams);

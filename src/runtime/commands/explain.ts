@@ -1,5 +1,5 @@
 import pc from "picocolors";
-import type { Area, DiagnosticCode } from "../../diagnostics/catalogue/index.js";
+import type { Area, DiagnosticCode } from "../../diagnostics/catalog/index.js";
 import { type Explanation, excerptOf, kernelFileOf, type Parts } from "../../diagnostics/explanations/explanation.js";
 import { codesByArea, explanations } from "../../diagnostics/explanations/index.js";
 import type { PlainCommand } from "../invocation/command.js";

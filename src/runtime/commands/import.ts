@@ -21,7 +21,7 @@ interface ImportOptions extends JsonOptions {
   readonly types?: GivenSignature;
   readonly call?: string;
   readonly kernel?: string;
-  readonly specialise?: true | readonly string[];
+  readonly specialize?: true | readonly string[];
   readonly lift?: true;
   readonly out?: string;
   readonly python?: string;
@@ -44,7 +44,7 @@ export const importTriton: PlainCommand<ImportOptions> = {
     ),
     options.kernel,
     new Option(
-      "--specialise [names...]",
+      "--specialize [names...]",
       "fix these constants to what the first call gives them; without names, decide every condition that Triton knows",
     ),
     new Option("--lift", "write pointer arithmetic as views of tensors, wherever Triton's IR stays equal"),
@@ -58,7 +58,7 @@ export const importTriton: PlainCommand<ImportOptions> = {
     options.python,
     options.json,
   ],
-  async run(file = "", { types, call, kernel, specialise, lift, out, python, json, deadline }, streams, language) {
+  async run(file = "", { types, call, kernel, specialize, lift, out, python, json, deadline }, streams, language) {
     if ((types === undefined) === (call === undefined))
       throw new UsageError(
         "give --call with a script that launches the kernels, or --types with what a call passes, such as x:*fp16,n:i32,BLOCK=64",
@@ -82,7 +82,7 @@ export const importTriton: PlainCommand<ImportOptions> = {
         ...(call !== undefined && { call: resolve(call) }),
       } as const;
       const reply = await worker.request(request, deadline * 1000);
-      if (reply.ok && typeof specialise === "object") checkNames(specialise, reply.result.kernels);
+      if (reply.ok && typeof specialize === "object") checkNames(specialize, reply.result.kernels);
       const kernels: ImportReport["kernels"][number][] = [];
       const unread = reply.ok ? undefined : whyUnread(reply.error, call ?? file);
       if (unread !== undefined)
@@ -95,7 +95,7 @@ export const importTriton: PlainCommand<ImportOptions> = {
           language,
           deadlineMs: deadline * 1000,
           ...(lift && { lift }),
-          ...(specialise && { specialise: new Set(specialise === true ? [] : specialise) }),
+          ...(specialize && { specialize: new Set(specialize === true ? [] : specialize) }),
         });
         const path = out === undefined || imported.text === undefined ? undefined : join(out, `${read.name}.ts`);
         if (path !== undefined) await writeOutput(path, imported.text!);
@@ -154,7 +154,7 @@ function checkNames(names: readonly string[], kernels: readonly ReadKernel[]): v
   if (unknown === undefined || known.length === 0) return;
   const near = nearName(unknown, known);
   const instead = near === undefined ? `the parameters are ${known.join(", ")}` : `write ${near}`;
-  throw new UsageError(`--specialise: no kernel has a parameter ${unknown}; ${instead}`);
+  throw new UsageError(`--specialize: no kernel has a parameter ${unknown}; ${instead}`);
 }
 
 /** The files go to standard output if there is no folder for them, and the report beside them. */

@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option } from "commander";
-import { pythonName, reservedName } from "../../diagnostics/catalogue/definition-codes.js";
-import { operatorGradient, operatorParams, tritonOp } from "../../diagnostics/catalogue/operator-codes.js";
-import type { DiagnosticCode } from "../../diagnostics/catalogue/index.js";
+import { pythonName, reservedName } from "../../diagnostics/catalog/definition-codes.js";
+import { operatorGradient, operatorParams, tritonOp } from "../../diagnostics/catalog/operator-codes.js";
+import type { DiagnosticCode } from "../../diagnostics/catalog/index.js";
 import { readFile } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import type { CompiledKernel } from "../../contract/compiled.js";
@@ -32,7 +32,7 @@ export const packageKernels: KernelCommand<PackageOptions> = {
     new Option("--out <dir>", "the folder to write"),
     new Option("--package-name <name>", "the name that Python imports (default: the folder's name)"),
     new Option("--package-version <version>", "the package's version").argParser(versionOption).default("0.1.0"),
-    new Option("--license <expression>", "the package's licence as an SPDX expression, such as MIT").argParser(
+    new Option("--license <expression>", "the package's license as an SPDX expression, such as MIT").argParser(
       licenseOption,
     ),
     options.tritonOp,

@@ -1,7 +1,7 @@
 /** The common part of `run` and `verify`: building the kernels, then the device and the reports. */
 import pc from "picocolors";
 import type { CompiledKernel } from "../../contract/compiled.js";
-import type { FindingCode } from "../../diagnostics/catalogue/index.js";
+import type { FindingCode } from "../../diagnostics/catalog/index.js";
 import { aheadText } from "../compile/ahead.js";
 import { closeDevice, type Device } from "../devices/devices.js";
 import { compileAll, warn } from "../invocation/kernels.js";

@@ -4,7 +4,7 @@ import {
   compileMiscompiled,
   compileResources,
   compileSpill,
-} from "../../diagnostics/catalogue/command-codes.js";
+} from "../../diagnostics/catalog/command-codes.js";
 import type { Location } from "../../diagnostics/diagnostic.js";
 import type { Compilation } from "./compile-targets.js";
 import { faultsOf } from "./machine-code.js";

@@ -24,8 +24,8 @@ import type { RequestServer } from "../python/worker-pool.js";
 export interface Compilation {
   readonly target: Target;
   readonly at: Case;
-  /** The config of the warp-specialised kernel that was compiled, in place of the case's of the plain one. */
-  readonly specialised?: number | undefined;
+  /** The config of the warp-specialized kernel that was compiled, in place of the case's of the plain one. */
+  readonly specialized?: number | undefined;
   /** Why it does not compile, or the resources that it needs. */
   readonly failure?: CaseFailure;
   readonly resources?: CompileResult;
@@ -61,7 +61,7 @@ interface Job {
   readonly workspace: Workspace;
   readonly target: Target;
   readonly at: Case;
-  readonly specialised?: number;
+  readonly specialized?: number;
   /** Where the result is kept. */
   readonly file: string | undefined;
 }
@@ -89,10 +89,10 @@ export async function compileForTargets(
   );
   const done = new Map<Job, Compilation>();
   const record = (job: Job, compilation: Omit<Compilation, "target" | "at" | "occupancy">): void => {
-    const { target, at, specialised } = job;
+    const { target, at, specialized } = job;
     const { resources } = compilation;
     const occupancy = resources && { occupancy: occupancyOf(target, resources) };
-    done.set(job, { target, at, specialised, ...compilation, ...occupancy });
+    done.set(job, { target, at, specialized, ...compilation, ...occupancy });
     onDone?.(done.size, jobs.length);
   };
   const queue: Job[] = [];
@@ -127,12 +127,12 @@ function targetsOf({ targets: declared = [] }: CompiledKernel, targets: readonly
 
 interface Launch {
   readonly at: Case;
-  readonly specialised?: number;
+  readonly specialized?: number;
 }
 
 /**
  * The cases in configs that the target chooses from, and on a Hopper what else the caller chooses, in each config of the
- * warp-specialised kernel, unless a config of the plain one is asked for.
+ * warp-specialized kernel, unless a config of the plain one is asked for.
  */
 function launchesFor(
   kernel: CompiledKernel,
@@ -143,25 +143,25 @@ function launchesFor(
   const configs = configsOf(kernel, { config, on: triton });
   const plain = cases.filter((at) => configs.includes(at.config)).map((at): Launch => ({ at }));
   const isHopper = triton[0] === "cuda" && triton[1] === 90;
-  if (!kernel.specialised || !isHopper || config !== undefined) return plain;
-  const places = [...kernel.specialised.keys()];
+  if (!kernel.specialized || !isHopper || config !== undefined) return plain;
+  const places = [...kernel.specialized.keys()];
   const first = plain.filter(({ at }) => at.config === plain[0]!.at.config);
   const own = first.flatMap(({ at: given }) => {
     const at = sizes || given.layouts ? given : movableCase(kernel, given);
-    return places.map((specialised): Launch => ({ at, specialised }));
+    return places.map((specialized): Launch => ({ at, specialized }));
   });
   return [...plain, ...own];
 }
 
-/** Whether the plain kernel was compiled again, because the case does not suit the specialised one. */
-const isUnsuited = ({ specialised, resources }: Compilation): boolean =>
-  specialised !== undefined && resources?.specialised === null;
+/** Whether the plain kernel was compiled again, because the case does not suit the specialized one. */
+const isUnsuited = ({ specialized, resources }: Compilation): boolean =>
+  specialized !== undefined && resources?.specialized === null;
 
 const unsuitedText = (kernel: CompiledKernel, at: Case): string =>
-  `the warp-specialised kernel, of ${caseText(at)}: Hopper's copy engine does not move such tensors, or heads have other sizes`;
+  `the warp-specialized kernel, of ${caseText(at)}: Hopper's copy engine does not move such tensors, or heads have other sizes`;
 
-async function compileJob(server: RequestServer, { kernel, workspace, target, at, specialised, file }: Job) {
-  const request = compileRequest(kernel, workspace.module, at, target, specialised);
+async function compileJob(server: RequestServer, { kernel, workspace, target, at, specialized, file }: Job) {
+  const request = compileRequest(kernel, workspace.module, at, target, specialized);
   const reply = await server.request(request, COMPILE_DEADLINE_MS);
   if (!reply.ok) return { failure: failureOf(kernel, reply.error) };
   const isWhole = reply.result.machineCode.every(({ unchecked }) => unchecked === undefined);
@@ -173,10 +173,10 @@ async function compileJob(server: RequestServer, { kernel, workspace, target, at
  * Everything that the result depends on: the module without its list of configs, the config, the case, the target,
  * the form of the result, Triton and ptxas. Failures are not cached, because the lines that they name may move.
  */
-function keyOf(kernel: CompiledKernel, target: Target, { at, specialised }: Launch, compiler: readonly unknown[]) {
-  const source = specialised === undefined ? withoutConfigs(kernel.python) : kernel.python;
+function keyOf(kernel: CompiledKernel, target: Target, { at, specialized }: Launch, compiler: readonly unknown[]) {
+  const source = specialized === undefined ? withoutConfigs(kernel.python) : kernel.python;
   const { at: _, ...config } = kernel.configs[at.config]!;
   const { config: __, seed: ___, ...given } = at;
-  const key = dataText([source, config, given, specialised ?? null, target.triton, compiler]);
+  const key = dataText([source, config, given, specialized ?? null, target.triton, compiler]);
   return keyOfText(key);
 }

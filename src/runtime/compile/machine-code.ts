@@ -38,13 +38,13 @@ export function uncheckedOf(machineCode: readonly MachineCode[]): string[] {
  */
 export async function faultsOfCase(
   { compilers, hello: { target } }: Pick<PythonDevice, "compilers" | "hello">,
-  at: RunRequest & Partial<Pick<VerifyRequest, "specialised">>,
+  at: RunRequest & Partial<Pick<VerifyRequest, "specialized">>,
 ): Promise<string[]> {
   if (!compilers || target?.[0] !== "cuda") return [];
   const faults: Fault[] = [];
   // A case may run both kernels.
-  await compilers.each([...new Set([null, at.specialised ?? null])], async (worker, specialised) => {
-    const reply = await worker.request({ ...at, type: "compile", target, specialised }, COMPILE_DEADLINE_MS);
+  await compilers.each([...new Set([null, at.specialized ?? null])], async (worker, specialized) => {
+    const reply = await worker.request({ ...at, type: "compile", target, specialized }, COMPILE_DEADLINE_MS);
     if (reply.ok) faults.push(...faultsOf(reply.result.machineCode));
   });
   return [...new Set(faults.map(({ what, remedy }) => `${what}${remedy}`))];

@@ -3,7 +3,7 @@ import { rmSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Case, CompiledKernel } from "../../contract/compiled.js";
 import { fail } from "../../diagnostics/diagnostic.js";
-import { deviceRun } from "../../diagnostics/catalogue/call-codes.js";
+import { deviceRun } from "../../diagnostics/catalog/call-codes.js";
 import type { DeviceName } from "../../contract/device-names.js";
 import { type Device, sharedDevice } from "./devices.js";
 import { type Host, isHost } from "../python/host.js";

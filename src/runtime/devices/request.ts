@@ -46,8 +46,8 @@ export function verifyRequest(
     readonly passOut: boolean;
     readonly tuned?: boolean;
     readonly repeats?: number | undefined;
-    /** A config of the warp-specialised kernel, to run besides. */
-    readonly specialised?: number | undefined;
+    /** A config of the warp-specialized kernel, to run besides. */
+    readonly specialized?: number | undefined;
     readonly tolerance: GivenTolerance;
     /** The device that will run it. */
     readonly on: Runs;
@@ -62,7 +62,7 @@ export function verifyRequest(
     repeats: options.repeats ?? 1,
     reversible: !kernel.signature.waits,
     unordered: kernel.signature.unordered === true,
-    specialised: options.specialised ?? null,
+    specialized: options.specialized ?? null,
     gradients: gradientsOf(kernel, run).map(({ python }) => python),
     tolerances: tolerancesOf(kernel, run, at, options.on, options.tolerance),
     roundingUnit: roundingUnit(kernel.signature.arithmetic, at.dtypes, options.on),
@@ -126,7 +126,7 @@ export function compileRequest(
   module: string,
   at: Case,
   target: Target,
-  specialised: number | null = null,
+  specialized: number | null = null,
 ): CompileRequest {
   const run = runRequest(kernel, module, at);
   const given = kernel.signature.pointers.filter(
@@ -136,7 +136,7 @@ export function compileRequest(
     pointerWire(pointer, { dtype: dtypeOf(pointer, at), shape: [1] }, { kind: "integers", low: 0, high: 1 }),
   );
   const gpu = kernel.signature.gpu && { gpu: gpuOf({ ...at.gpu, ...propertiesOf(target) }) };
-  return { ...run, type: "compile", inputs: [...run.inputs, ...pointed], target: target.triton, specialised, ...gpu };
+  return { ...run, type: "compile", inputs: [...run.inputs, ...pointed], target: target.triton, specialized, ...gpu };
 }
 
 function pointerWire(

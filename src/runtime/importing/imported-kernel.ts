@@ -42,7 +42,7 @@ export interface ImportTools {
   /** How long a comparison may take. */
   readonly deadlineMs: number;
   /** Constants to fix; with none of them named, every condition that Triton knows is decided. */
-  readonly specialise?: ReadonlySet<string>;
+  readonly specialize?: ReadonlySet<string>;
   /** Accesses become views where the IR stays equal. */
   readonly lift?: boolean;
 }
@@ -61,9 +61,9 @@ export async function importKernel(read: ReadKernel, tools: ImportTools): Promis
 
 /** The kernel in the plainest way to write it that is equal. */
 async function inTheFirstWay(read: Read, tools: KernelTools): Promise<ImportedKernel> {
-  const { specialise } = tools;
-  const options: TextOptions = specialise ? { specialise, decides: specialise.size === 0 } : {};
-  const calls = alike(read.calls, specialise);
+  const { specialize } = tools;
+  const options: TextOptions = specialize ? { specialize, decides: specialize.size === 0 } : {};
+  const calls = alike(read.calls, specialize);
   let imported: ImportedKernel | undefined;
   const tried = new Map<string, ImportedKernel>();
   for (const [served, way] of waysOf(calls, read, options)) {
@@ -196,11 +196,11 @@ const share = (calls: readonly ReadCall[], read: Read): Pick<ImportedKernel, "ca
  * The calls that one kernel file can serve: those that pass the same kinds of arguments as the first, and the same values
  * of what is fixed.
  */
-function alike(calls: readonly ReadCall[], specialise: ReadonlySet<string> | undefined): readonly ReadCall[] {
+function alike(calls: readonly ReadCall[], specialize: ReadonlySet<string> | undefined): readonly ReadCall[] {
   const kindOf = (given: GivenArgument, name: string): string => {
     if (given.kind === "descriptor") return `descriptor ${given.block.length} ${given.padding}`;
     if (given.kind !== "constant") return given.kind === "pointer" ? "pointer" : given.dtype;
-    const isFixed = specialise && (specialise.size === 0 || specialise.has(name));
+    const isFixed = specialize && (specialize.size === 0 || specialize.has(name));
     if (isFixed) return dataText(given.value);
     const { value } = given;
     return value.what === "constant" ? value.of : dataText(value);
@@ -210,7 +210,7 @@ function alike(calls: readonly ReadCall[], specialise: ReadonlySet<string> | und
     Object.entries(call.arguments).every(([name, given]) => {
       const kinds = [kindOf(given, name), kindOf(first!.arguments[name]!, name)];
       // A pointer may be left out.
-      return kinds[0] === kinds[1] || (!specialise && kinds.includes("NoneType") && kinds.includes("pointer"));
+      return kinds[0] === kinds[1] || (!specialize && kinds.includes("NoneType") && kinds.includes("pointer"));
     }),
   );
 }

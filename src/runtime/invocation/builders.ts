@@ -1,6 +1,6 @@
 /**
  * How a command builds the kernels of imported files. Such a file has its own copy of this package, and only
- * that copy knows its kernels, so each copy registers here how to recognise them.
+ * that copy knows its kernels, so each copy registers here how to recognize them.
  */
 import type { Runnable } from "./command.js";
 

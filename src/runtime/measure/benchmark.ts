@@ -35,7 +35,7 @@ export interface BenchOptions extends Iterations {
 
 export interface Measurement {
   readonly at: Case;
-  /** The config that ran; `autotuned` if each of several kernels has its own, or the warp-specialised kernel ran. */
+  /** The config that ran; `autotuned` if each of several kernels has its own, or the warp-specialized kernel ran. */
   readonly config: number | "autotuned";
   readonly result: BenchResult;
   readonly bytes: number;

@@ -5,7 +5,7 @@
 import type { Case, CompiledKernel } from "../../contract/compiled.js";
 import type { PythonDevice } from "../devices/devices.js";
 import { openWorkspace } from "../devices/workspace.js";
-import { halve, neighboursOf } from "./halving.js";
+import { halve, neighborsOf } from "./halving.js";
 import { misfits } from "./misfits.js";
 import { type Shortlisted, tryingOrder } from "./shortlist.js";
 import { type Trial, TrialCache } from "./trial-cache.js";
@@ -54,14 +54,14 @@ class Rounds {
   readonly misfits = new Map<number, string>();
   fromCache = 0;
   #done = 0;
-  readonly #neighbours: ReadonlyMap<number, readonly number[]>;
+  readonly #neighbors: ReadonlyMap<number, readonly number[]>;
 
   constructor(
     readonly searching: Searching,
     readonly options: RoundOptions,
   ) {
     this.trials = searching.cases.map(() => new Map<number, Trial>());
-    this.#neighbours = neighboursOf(searching.kernel);
+    this.#neighbors = neighborsOf(searching.kernel);
   }
 
   async ofCase(place: number): Promise<void> {
@@ -70,7 +70,7 @@ class Rounds {
     const until = performance.now() + 1000 * seconds;
     await halve({
       order: tryingOrder(this.searching.kernel, this.searching.cases[place]!, this.options),
-      neighbours: this.#neighbours,
+      neighbors: this.#neighbors,
       most,
       measure: (queue, count) => this.#round(place, queue, count, until),
       fastest: (count) => this.#fastest(place, count),

@@ -81,8 +81,8 @@ export interface VerifyRequest extends RunRequest {
   readonly reversible: boolean;
   /** Floats are added in any order, so repeated runs only agree within the tolerances. */
   readonly unordered: boolean;
-  /** The config of the warp-specialised kernel to run besides, modulo those that fit the sizes; null to run none. */
-  readonly specialised: number | null;
+  /** The config of the warp-specialized kernel to run besides, modulo those that fit the sizes; null to run none. */
+  readonly specialized: number | null;
 }
 
 /** Calls the wrapper on given inputs. Files carry the elements: JSON would take several times their size. */
@@ -120,8 +120,8 @@ export interface CompileRequest extends RunRequest {
   readonly type: "compile";
   /** Arguments of Triton's `GPUTarget`. */
   readonly target: Target["triton"];
-  /** The config of the warp-specialised kernel to compile, in place of the plain one; null for that. */
-  readonly specialised: number | null;
+  /** The config of the warp-specialized kernel to compile, in place of the plain one; null for that. */
+  readonly specialized: number | null;
 }
 
 /** Compiles every kernel that a case launches, into Triton's cache. */
@@ -226,8 +226,8 @@ export interface MatchResult {
 export interface CompileResult extends Resources {
   /** The resources of the compiled kernels, and whether the cache had them. */
   readonly seconds: number;
-  /** The config of the warp-specialised kernel, if that was compiled, which not all tensors and sizes suit. */
-  readonly specialised: Config | null;
+  /** The config of the warp-specialized kernel, if that was compiled, which not all tensors and sizes suit. */
+  readonly specialized: Config | null;
   /** Of each kernel that the case launches, on NVIDIA's targets. */
   readonly machineCode: readonly MachineCode[];
 }
@@ -266,7 +266,7 @@ export interface HelloResult {
 }
 
 /** Values around the worst element, along the last two axes; `start` is the first one's index. */
-export interface Neighbourhood {
+export interface Neighborhood {
   readonly start: readonly number[];
   readonly expected: readonly (readonly WireElement[])[];
   readonly got: readonly (readonly WireElement[])[];
@@ -283,7 +283,7 @@ export interface WireComparison {
     readonly index: readonly number[];
     readonly expected: WireElement;
     readonly got: WireElement;
-    readonly around: Neighbourhood;
+    readonly around: Neighborhood;
   };
   /** Why the output could not be compared element by element. */
   readonly problem?: string;
@@ -292,7 +292,7 @@ export interface WireComparison {
 }
 
 /** The place of a config among those that fit the sizes, and how many do; or why the GPU has no room for it. */
-export type SpecialisedRun = { readonly config: number; readonly of: number } | { readonly misfit: string };
+export type SpecializedRun = { readonly config: number; readonly of: number } | { readonly misfit: string };
 
 export interface VerifyResult {
   /** None without a reference. */
@@ -301,8 +301,8 @@ export interface VerifyResult {
   readonly problems: readonly string[];
   /** Whether something was written outside every tensor, so that the process may be damaged. */
   readonly corrupted: boolean;
-  /** What ran of the warp-specialised kernel; null if its launch does not suit the case, or there is none. */
-  readonly specialised: SpecialisedRun | null;
+  /** What ran of the warp-specialized kernel; null if its launch does not suit the case, or there is none. */
+  readonly specialized: SpecializedRun | null;
   /** The number of kernels that Triton had to compile. */
   readonly compiled: number;
   /** Why these numbers can't be trusted on this device; undefined if they can. */
@@ -323,7 +323,7 @@ export interface Timing {
 export interface BenchResult {
   /** Times of `kernel` and each provider, or why a provider has none. */
   readonly times: Readonly<Record<string, Timing | { readonly error: string }>> & { readonly kernel: Timing };
-  /** The autotuner's choice of a config; null if each of several kernels has its own, or the warp-specialised one ran. */
+  /** The autotuner's choice of a config; null if each of several kernels has its own, or the warp-specialized one ran. */
   readonly config: number | null;
   /** PyTorch's count of the reference's operations; 0 if it knows none of them. */
   readonly flops: number;

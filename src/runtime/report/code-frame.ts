@@ -1,6 +1,6 @@
 /** Excerpts of the author's source to show below a message. */
 import { readFileSync } from "node:fs";
-import type { DiagnosticCode } from "../../diagnostics/catalogue/index.js";
+import type { DiagnosticCode } from "../../diagnostics/catalog/index.js";
 import { formatDiagnostic, type Diagnostic, type Location } from "../../diagnostics/diagnostic.js";
 
 /** A message with the lines that it is about. */
@@ -10,7 +10,7 @@ export function diagnosticText(diagnostic: Diagnostic): string {
 }
 
 /**
- * The line of a location with its neighbours and a caret, or an empty string where the file has no such line or can't
+ * The line of a location with its neighbors and a caret, or an empty string where the file has no such line or can't
  * be read.
  */
 export function codeFrame(at: Location, around = 1): string {

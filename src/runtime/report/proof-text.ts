@@ -1,6 +1,6 @@
 /** A kernel's certificate as a sentence and as messages at the author's lines. */
 import { type Case, type Certificate, formatSizes, type Obligation, type Property } from "../../contract/compiled.js";
-import { notProved } from "../../diagnostics/catalogue/proof-codes.js";
+import { notProved } from "../../diagnostics/catalog/proof-codes.js";
 import { type Diagnostic, problem, TileScriptError, warning } from "../../diagnostics/diagnostic.js";
 
 const placeOf = ({ at }: Obligation): string => `${at?.file} ${at?.line}:${at?.column}`;

@@ -5,7 +5,7 @@ import { isFor, targetsText } from "../../contract/kernel-targets.js";
 import { wordList } from "../../diagnostics/word-list.js";
 import { caseText, configText, valuesOf } from "../cases/case-text.js";
 import { problem, warning, type Diagnostic } from "../../diagnostics/diagnostic.js";
-import { compileResources, otherTarget } from "../../diagnostics/catalogue/command-codes.js";
+import { compileResources, otherTarget } from "../../diagnostics/catalog/command-codes.js";
 import type { Compilation, KernelCompilations } from "../compile/compile-targets.js";
 import { problemsOf, type Say } from "../compile/compile-problems.js";
 import { uncheckedOf } from "../compile/machine-code.js";
@@ -68,14 +68,14 @@ function callOf(compilation: Compilation): string {
 }
 
 /** The config that was compiled, at the author's line. */
-function configOf({ configs, specialised: own }: CompiledKernel, { at, specialised, resources }: Compilation): Config {
-  if (specialised === undefined) return configs[at.config]!;
-  return { ...own![specialised]!, ...resources?.specialised };
+function configOf({ configs, specialized: own }: CompiledKernel, { at, specialized, resources }: Compilation): Config {
+  if (specialized === undefined) return configs[at.config]!;
+  return { ...own![specialized]!, ...resources?.specialized };
 }
 
-/** `3`, or `specialised 3` of the warp-specialised kernel. */
-const nameOf = ({ at, specialised }: Compilation): string =>
-  specialised === undefined ? String(at.config) : `specialised ${specialised}`;
+/** `3`, or `specialized 3` of the warp-specialized kernel. */
+const nameOf = ({ at, specialized }: Compilation): string =>
+  specialized === undefined ? String(at.config) : `specialized ${specialized}`;
 
 /** `cuda:90 and cuda:100, configs 0 and 3, T=float16` */
 function placesOf(where: readonly Compilation[]): string {
@@ -165,14 +165,14 @@ export function compileJson(
 }
 
 function compilationJson(
-  { target, at, specialised, failure, resources, occupancy, cached }: Compilation,
+  { target, at, specialized, failure, resources, occupancy, cached }: Compilation,
   config: Config,
 ) {
   const unwritten = resources?.machineCode.flatMap((code) => code.unwritten ?? []) ?? [];
   return {
     target: target.name,
-    config: specialised ?? at.config,
-    ...(specialised !== undefined && { specialised: true as const }),
+    config: specialized ?? at.config,
+    ...(specialized !== undefined && { specialized: true as const }),
     values: valuesOf(config),
     sizes: at.sizes,
     dtypes: at.dtypes,

@@ -181,11 +181,11 @@ function comparisonText(comparison: OutputComparison): string[] {
   const difference = `max abs ${short(comparison.maxAbsDiff)}, max rel ${short(comparison.maxRelDiff)}${limit}`;
   if (!worst) return comparison.problem ? [comparison.problem] : [difference];
   const element = `worst element ${worst.output}[${worst.index.join(", ")}]: expected ${worst.expected}, got ${worst.got}`;
-  return [element, difference, ...neighbourhood(worst)];
+  return [element, difference, ...neighborhood(worst)];
 }
 
 /** The values around the worst element, expected above got, with their coordinates. */
-function neighbourhood({ around, index, output }: WorstElement): string[] {
+function neighborhood({ around, index, output }: WorstElement): string[] {
   if (!around) return [];
   const column = around.start.at(-1) ?? 0;
   const row = around.start.at(-2) ?? 0;

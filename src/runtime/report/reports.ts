@@ -5,7 +5,7 @@
 import type { AccessKind } from "../../contract/access.js";
 import type { Case, Certificate, Finding, Layout, SpecialValue, Tolerance } from "../../contract/compiled.js";
 import type { DeviceProperties } from "../../contract/device-properties.js";
-import type { DiagnosticCode } from "../../diagnostics/catalogue/index.js";
+import type { DiagnosticCode } from "../../diagnostics/catalog/index.js";
 import type { Diagnostic, Location } from "../../diagnostics/diagnostic.js";
 import type { WrittenTensor } from "../../picture/program-map.js";
 import type { Counts } from "../../picture/touched.js";
@@ -16,7 +16,7 @@ import type { GpuState, Timing } from "../python/protocol.js";
 // docs/cli.md shows these types, each between its mark and the next.
 
 // run
-/** With several kernels, the first four fields summarise all of them, and `kernels` has the report of each. */
+/** With several kernels, the first four fields summarize all of them, and `kernels` has the report of each. */
 export interface RunReport {
   readonly correct: boolean;
   readonly max_abs_diff: number | null;
@@ -164,8 +164,8 @@ export interface CompileReport {
 export interface CompilationReport {
   readonly target: string;
   readonly config: number;
-  /** It is a config of the warp-specialised kernel. */
-  readonly specialised?: true;
+  /** It is a config of the warp-specialized kernel. */
+  readonly specialized?: true;
   /** Constexprs and launch options of the config, by the author's names. */
   readonly values: Readonly<Record<string, number | boolean | string>>;
   readonly sizes: Readonly<Record<string, number>>;

@@ -8,7 +8,7 @@ const INNER = { width: 466, height: PANEL - MARGIN.top - MARGIN.bottom };
 const LEGEND = { lines: 50, character: 7 };
 const FAR_LIMIT = "limit (far above)";
 
-/** Okabe and Ito's colours, which colour-blind readers can tell apart. */
+/** Okabe and Ito's colors, which color-blind readers can tell apart. */
 const COLORS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"];
 
 interface Point {

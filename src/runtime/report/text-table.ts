@@ -1,7 +1,7 @@
 /** Text in columns. */
 import { stripVTControlCharacters } from "node:util";
 
-/** The lines of a table. Each column is as wide as its widest cell; colour codes have no width. */
+/** The lines of a table. Each column is as wide as its widest cell; color codes have no width. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
   const width = (cell: string | undefined) => stripVTControlCharacters(cell ?? "").length;
   // The last cell of a short row may be wider than its column.

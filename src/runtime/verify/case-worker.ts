@@ -14,8 +14,8 @@ import type { Workspace } from "../devices/workspace.js";
 interface AskOptions extends Omit<EvaluatorOptions, "order"> {
   readonly passOut: boolean;
   readonly tuned: boolean;
-  /** A config of the warp-specialised kernel, to run besides. */
-  readonly specialised?: number | undefined;
+  /** A config of the warp-specialized kernel, to run besides. */
+  readonly specialized?: number | undefined;
 }
 
 /** Runs one case in a worker of the device, with the case's config or the autotuner's choice. */
@@ -57,11 +57,11 @@ export async function askWorker(
     const why = `config ${planned.at.config} does not fit this GPU, and Triton's autotuner passes it over: ${failure.message}`;
     return { ...base, status: "unchecked", failure, unchecked: [why] };
   }
-  const { comparisons, problems, unreliable, compiled, specialised } = reply.result;
+  const { comparisons, problems, unreliable, compiled, specialized } = reply.result;
   if (unreliable.length > 0) return evaluateInstead(kernel, planned, unreliable, options);
   const compared = comparisons.map((comparison) => comparisonOf(comparison, request.tolerances[comparison.output]));
   const passed = compared.every(({ wrong }) => wrong === 0) && problems.length === 0;
-  const ran = { ...base, compiled, ...(specialised && { specialised }) };
+  const ran = { ...base, compiled, ...(specialized && { specialized }) };
   if (passed && compared.length === 0) return { ...ran, status: "unchecked", unchecked: [NO_REFERENCE] };
   if (passed) return { ...ran, status: "passed", comparisons: compared, problems };
   return { ...ran, status: "failed", comparisons: compared, problems: [...problems, ...(await faults())] };

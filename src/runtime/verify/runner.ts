@@ -30,7 +30,7 @@ export interface RunnerOptions extends EvaluatorOptions {
    * Whether the evaluator also runs each small case that passes, to find wrong accesses that do not change results.
    * Otherwise it runs one in each choice of dtypes.
    */
-  readonly sanitised?: boolean;
+  readonly sanitized?: boolean;
 }
 
 /** Counts of compiled kernels. */
@@ -48,8 +48,8 @@ export interface Compiling {
 /** The evaluator also runs cases of at most this cost; it takes about as long as the interpreter. */
 const SANITISED_WORK = 2 ** 22;
 
-/** A config of the warp-specialised kernel. The case alone decides it, so that a failing one can be run again. */
-const specialisedConfig = ({ at }: PlannedCase): number => at.config + at.seed;
+/** A config of the warp-specialized kernel. The case alone decides it, so that a failing one can be run again. */
+const specializedConfig = ({ at }: PlannedCase): number => at.config + at.seed;
 
 /** A case that passed on a device, with what the evaluator finds in it: wrong accesses, and a wrong algorithm. */
 function besides(outcome: Outcome, evaluated: Outcome): Outcome {
@@ -88,7 +88,7 @@ function evalRunner(kernel: CompiledKernel, options: RunnerOptions): Runner {
   return {
     run: async (planned) => {
       const outcome = evaluate(kernel, planned, options);
-      return (options.sanitised && outcome.status === "passed" && overflow(kernel, outcome)) || outcome;
+      return (options.sanitized && outcome.status === "passed" && overflow(kernel, outcome)) || outcome;
     },
     close: async () => undefined,
   };
@@ -97,7 +97,7 @@ function evalRunner(kernel: CompiledKernel, options: RunnerOptions): Runner {
 async function pythonRunner(
   kernel: CompiledKernel,
   device: PythonDevice,
-  { tolerance, repeats = 1, deadlineMs, sanitised = false }: RunnerOptions,
+  { tolerance, repeats = 1, deadlineMs, sanitized = false }: RunnerOptions,
 ): Promise<Runner> {
   const workspace = await openWorkspace(kernel, device.host);
   /** The dtypes that a case was judged in. */
@@ -107,8 +107,8 @@ async function pythonRunner(
     const tuned = place === undefined;
     // Alternates between the two ways to get an output: allocated by the wrapper, and passed as `out=`.
     const passOut = place !== undefined && place % 2 === 1;
-    const specialised = device.kind === "cuda" && kernel.specialised && !tuned ? specialisedConfig(planned) : undefined;
-    const options = { passOut, tuned, specialised, tolerance, repeats, deadlineMs };
+    const specialized = device.kind === "cuda" && kernel.specialized && !tuned ? specializedConfig(planned) : undefined;
+    const options = { passOut, tuned, specialized, tolerance, repeats, deadlineMs };
     const run = ({ worker }: Member) => askWorker(kernel, device, worker, workspace, planned, options);
     // The autotuner measures.
     const outcome = await (tuned ? device.workers.lease(run) : device.workers.share(run));
@@ -136,11 +136,11 @@ async function pythonRunner(
       const outcome = await begun.take(planned, place);
       if (outcome.status !== "passed" || outcome.by === "eval") return outcome;
       const dtypes = JSON.stringify(planned.at.dtypes);
-      if (!sanitised && (judged.has(dtypes) || kernel.reference !== "recorded")) return outcome;
+      if (!sanitized && (judged.has(dtypes) || kernel.reference !== "recorded")) return outcome;
       if (costOf(kernel, planned.at, deviceLimits.eval) > SANITISED_WORK) return outcome;
       const found = besides(outcome, evaluate(kernel, planned, { tolerance, deadlineMs }));
       if (isShown(found) && found.judged) judged.add(dtypes);
-      return (sanitised && found.status === "passed" && overflow(kernel, found)) || found;
+      return (sanitized && found.status === "passed" && overflow(kernel, found)) || found;
     },
     ...(device.kind !== "interpreter" &&
       !needsPointer(kernel) && {

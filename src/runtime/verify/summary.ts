@@ -38,7 +38,7 @@ export function summarize(verification: Verification, device: Device): Summary {
       : []),
     ...unjudged(verification),
     ...(untried > 0 ? [`${untried} of ${kernel.configs.length} configs`] : []),
-    ...unspecialised(verification),
+    ...unspecialized(verification),
     ...new Set(outcomes.flatMap((outcome) => outcome.unchecked)),
     ...unproved(verification),
     ...left,
@@ -80,20 +80,20 @@ function unproved({ kernel, outcomes, thorough }: Verification): readonly string
   });
 }
 
-/** What was not run of a warp-specialised kernel, which only some GPUs, tensors and sizes suit. */
-function unspecialised({ kernel, outcomes }: Verification): readonly string[] {
-  if (!kernel.specialised || outcomes.length === 0) return [];
-  const runs = outcomes.flatMap(({ specialised }) => (specialised ? [specialised] : []));
+/** What was not run of a warp-specialized kernel, which only some GPUs, tensors and sizes suit. */
+function unspecialized({ kernel, outcomes }: Verification): readonly string[] {
+  if (!kernel.specialized || outcomes.length === 0) return [];
+  const runs = outcomes.flatMap(({ specialized }) => (specialized ? [specialized] : []));
   const ran = runs.flatMap((run) => ("of" in run ? [run] : []));
   const misfits = runs.flatMap((run) => ("misfit" in run ? [run.misfit] : []));
   const most = ran.reduce((count, { of }) => Math.max(count, of), 0);
   const left = most - new Set(ran.map(({ config }) => config)).size;
   return [
     ...(ran.length === 0
-      ? ["the warp-specialised kernel: Hopper GPUs run it, on tensors that their copy engine moves"]
+      ? ["the warp-specialized kernel: Hopper GPUs run it, on tensors that their copy engine moves"]
       : []),
-    ...(left > 0 ? [`${left} of ${most} configs of the warp-specialised kernel`] : []),
-    ...new Set(misfits.map((why) => `a config of the warp-specialised kernel that does not fit this GPU: ${why}`)),
+    ...(left > 0 ? [`${left} of ${most} configs of the warp-specialized kernel`] : []),
+    ...new Set(misfits.map((why) => `a config of the warp-specialized kernel that does not fit this GPU: ${why}`)),
   ];
 }
 

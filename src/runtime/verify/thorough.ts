@@ -80,7 +80,7 @@ async function drawAndRun(kernel: CompiledKernel, device: Device, options: Thoro
     tolerance: options.tolerance ?? {},
     deadlineMs: options.deadlineMs,
     repeats: repeats[device.kind],
-    sanitised: true,
+    sanitized: true,
   });
   const plannedFor = (at: Case): PlannedCase =>
     declared.cases.find((each) => each.at === at) ?? { at, label: "drawn", extra: false };
@@ -169,7 +169,7 @@ function roundsOf(
     seed: selection.seed + (config ?? -1) + 1,
     numRuns,
   });
-  /** The warp-specialised kernel takes such cases alone. */
+  /** The warp-specialized kernel takes such cases alone. */
   const movable = ({ drawn, ...how }: Round): Round => ({ ...how, drawn: drawn.map((at) => movableCase(kernel, at)) });
   const configs = drawnConfigs(kernel, draws);
   const examples = declared.map(({ at }): [Case] => [at]);
@@ -178,7 +178,7 @@ function roundsOf(
     ...(examples.length > 0 ? [own] : []),
     ...configs.map((config) => round(config, 1)),
     round(selection.config, runs),
-    ...(device.kind === "cuda" && kernel.specialised ? [movable(round(selection.config, runs))] : []),
+    ...(device.kind === "cuda" && kernel.specialized ? [movable(round(selection.config, runs))] : []),
   ];
 }
 
@@ -204,7 +204,7 @@ function drawOptions(kernel: CompiledKernel, device: Device, { selection, specia
   const { seed, ...chosen } = selection;
   return {
     ...limits[device.kind],
-    ...((device.kind === "cuda" || device.kind === "hip") && { specialisations: { most, seed } }),
+    ...((device.kind === "cuda" || device.kind === "hip") && { specializations: { most, seed } }),
     ...(kernel.signature.sizes.length === 1 && { maxSize: LONG }),
     ...chosen,
     empty: true,
@@ -228,7 +228,7 @@ export async function verifyGiven(
   const outcome = await verifyCase(kernel, device, at, {
     ...options,
     repeats: repeats[device.kind],
-    sanitised: true,
+    sanitized: true,
   });
   return {
     kernel,

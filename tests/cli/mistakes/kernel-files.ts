@@ -50,9 +50,9 @@ export const kernelFiles: readonly Mistake[] = [
   {
     title: "an Error on import",
     args: "check FILE",
-    file: `throw new Error("no licence");\n`,
+    file: `throw new Error("no license");\n`,
     code: 1,
-    says: "no licence",
+    says: "no license",
   },
   {
     title: "a size without quotes among the dims",

@@ -81,7 +81,7 @@ describe("a package", () => {
     expect(await readFile(join(out, name), "utf8")).toBe("mine");
   });
 
-  it("is written again into its own folder, with its version and licence", async () => {
+  it("is written again into its own folder, with its version and license", async () => {
     const out = join(folder, "own_kernels");
     await packaged(out, [kernel]);
     const ran = await packaged(out, [kernel], "--package-version", "1.2.0rc1", "--license", "MIT OR Apache-2.0");

@@ -26,7 +26,7 @@ export class Draw {
 
   constructor(seed: number) {
     this.#random = uniform(seed);
-    // The first numbers of neighbouring seeds are alike.
+    // The first numbers of neighboring seeds are alike.
     for (let i = 0; i < 4; i++) this.#random();
   }
 

@@ -132,7 +132,7 @@ export const carried = kernel(
 );
 
 /** Values less their mean, and how far they go. */
-const centred = tl.fn((values: any, BLOCK: any) => {
+const centered = tl.fn((values: any, BLOCK: any) => {
   // The padding counts as zeros.
   const mean = tl.sum(values, 0).div(BLOCK);
   const moved = values.sub(mean);
@@ -151,8 +151,8 @@ const stored = tl.fn((out: any, offsets: any, value: any) => {
 export const helped = kernel("helped", { params: vector, ...launch }, ({ x, y, BLOCK }) => {
   const offsets = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
   const both = tl.fn((values: any) => scaledBy(scaledBy(values, 0.5), 4));
-  const [moved, most] = centred(tl.load(x.at(offsets)), BLOCK);
-  const [again] = centred(both(moved), BLOCK);
+  const [moved, most] = centered(tl.load(x.at(offsets)), BLOCK);
+  const [again] = centered(both(moved), BLOCK);
   stored(y, offsets, scaledBy(again.add(most), 0.5));
 });
 

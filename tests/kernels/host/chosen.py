@@ -1,7 +1,7 @@
-"""Which of two kernels a wrapper launches that times both, of a module with a warp-specialised kernel.
+"""Which of two kernels a wrapper launches that times both, of a module with a warp-specialized kernel.
 
 The plain kernel runs on Triton's interpreter. No Hopper GPU is needed: a function that multiplies matrices stands for the
-specialised kernel, and a list of times for the clock.
+specialized kernel, and a list of times for the clock.
 """
 
 import threading
@@ -28,8 +28,8 @@ def others_may_launch():
     return found[0]
 
 
-class Specialised:
-    """Computes what the specialised kernel computes, and counts its launches."""
+class Specialized:
+    """Computes what the specialized kernel computes, and counts its launches."""
 
     launches = 0
     error = None
@@ -50,11 +50,11 @@ class Specialised:
 class Chosen(unittest.TestCase):
     def setUp(self):
         self.timed = []
-        self.times = {"_specialised": 1.0, "_plain": 2.0}
+        self.times = {"_specialized": 1.0, "_plain": 2.0}
         self.gpu = "one"
-        self.specialised = Specialised()
-        self.stand_in(gemm, "_is_specialised", lambda *_: True)
-        self.stand_in(gemm, "gemm_specialised_kernel", self.specialised)
+        self.specialized = Specialized()
+        self.stand_in(gemm, "_is_specialized", lambda *_: True)
+        self.stand_in(gemm, "gemm_specialized_kernel", self.specialized)
         self.stand_in(triton.testing, "do_bench", self.bench)
         self.stand_in(torch.cuda, "is_current_stream_capturing", lambda: False)
         self.stand_in(torch.cuda, "get_device_name", lambda _: self.gpu)
@@ -73,16 +73,16 @@ class Chosen(unittest.TestCase):
         return time if isinstance(time, float) else time[self.timed.count(call.__name__) - 1]
 
     def call(self, m=16, dtype=torch.float16):
-        """Whether a call, which must be right, launches the specialised kernel after whatever is timed."""
+        """Whether a call, which must be right, launches the specialized kernel after whatever is timed."""
         a, b = torch.randn(m, 32, dtype=dtype), torch.randn(32, 16, dtype=dtype)
-        before, timed = self.specialised.launches, self.timed.count("_specialised")
+        before, timed = self.specialized.launches, self.timed.count("_specialized")
         c = gemm.gemm(a, b)
         torch.testing.assert_close(c, a @ b, rtol=1e-2, atol=1e-2)
-        return self.specialised.launches - before - (self.timed.count("_specialised") - timed) == 1
+        return self.specialized.launches - before - (self.timed.count("_specialized") - timed) == 1
 
     def test_launches_the_faster_one_and_times_each_key_once(self):
         self.assertTrue(self.call())
-        self.assertEqual(self.timed, ["_specialised", "_plain"] * 3)
+        self.assertEqual(self.timed, ["_specialized", "_plain"] * 3)
         self.assertTrue(self.call())
         self.assertEqual(len(self.timed), 6)
         self.times["_plain"] = 0.5
@@ -94,7 +94,7 @@ class Chosen(unittest.TestCase):
 
     def test_dtypes_are_timed_apart(self):
         self.call()
-        # Triton's interpreter computes bfloat16 wrongly, so the specialised kernel's stand-in takes both places.
+        # Triton's interpreter computes bfloat16 wrongly, so the specialized kernel's stand-in takes both places.
         self.stand_in(gemm, "_check_bfloat16", lambda *_: None)
         self.stand_in(gemm, "_launch", lambda _kernel, _grid, tensors, *_: tensors[2].copy_(tensors[0] @ tensors[1]))
         self.call(dtype=torch.bfloat16)
@@ -102,7 +102,7 @@ class Chosen(unittest.TestCase):
         self.assertEqual([key[-1] for key in gemm._FASTER], [torch.float16, torch.bfloat16])
 
     def test_one_slow_round_decides_nothing(self):
-        self.times["_specialised"] = [1.0, 9.0, 1.0]
+        self.times["_specialized"] = [1.0, 9.0, 1.0]
         self.assertTrue(self.call())
 
     def test_a_graph_that_is_recorded_first_has_the_plain_kernel_and_decides_nothing(self):
@@ -129,31 +129,31 @@ class Chosen(unittest.TestCase):
         self.assertTrue(self.call())
         self.assertEqual(len(self.timed), 12)
 
-    def test_one_thread_at_a_time_launches_the_specialised_one(self):
+    def test_one_thread_at_a_time_launches_the_specialized_one(self):
         self.call()
-        self.assertFalse(self.specialised.shared)
+        self.assertFalse(self.specialized.shared)
         self.assertTrue(others_may_launch())
 
     def test_one_that_fails_is_told_once_and_never_launched_again(self):
-        self.specialised.error = triton.runtime.errors.OutOfResources(300000, 232448, "shared memory")
+        self.specialized.error = triton.runtime.errors.OutOfResources(300000, 232448, "shared memory")
         with self.assertWarnsRegex(RuntimeWarning, "^gemm: the plain kernel is launched, .*OutOfResources.*300000"):
             self.call()
-        launches = self.specialised.launches
+        launches = self.specialized.launches
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             self.call()
-        self.assertEqual(self.specialised.launches, launches)
+        self.assertEqual(self.specialized.launches, launches)
         self.assertTrue(others_may_launch())
 
     def test_who_interrupts_the_timing_decides_nothing(self):
-        self.specialised.error = KeyboardInterrupt()
+        self.specialized.error = KeyboardInterrupt()
         with self.assertRaises(KeyboardInterrupt):
             self.call()
-        self.specialised.error = None
+        self.specialized.error = None
         self.assertTrue(self.call())
 
-    def test_what_cannot_be_specialised_is_not_timed(self):
-        gemm._is_specialised = lambda *_: False
+    def test_what_cannot_be_specialized_is_not_timed(self):
+        gemm._is_specialized = lambda *_: False
         self.assertFalse(self.call())
         self.assertEqual(self.timed, [])
 

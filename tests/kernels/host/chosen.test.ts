@@ -1,4 +1,4 @@
-/** The choice between the plain kernel and the warp-specialised one, as a wrapper makes it. */
+/** The choice between the plain kernel and the warp-specialized one, as a wrapper makes it. */
 import { expect, test } from "vitest";
 import { build } from "tilescript";
 import { gemm } from "../../../examples/gemm.js";
@@ -7,15 +7,15 @@ import * as products from "../../unit/codegen/fixtures/products.js";
 
 test("an autotuned wrapper times both kernels for each key, and launches the faster one", async () => {
   const built = await build(gemm);
-  const chosen = { ...built, ...built.emit({ specialise: "auto" }) };
+  const chosen = { ...built, ...built.emit({ specialize: "auto" }) };
   expect(await testModules(new URL("chosen.py", import.meta.url), { gemm: chosen })).toMatch(/\nOK\n?$/);
 });
 
-test("a wrapper times nothing where the specialised kernel is asked for, or nothing is autotuned", async () => {
-  const asked = (await build(gemm)).emit({ specialise: "always" }).python;
-  const fixed = (await build(products.twice)).emit({ specialise: "auto" }).python;
+test("a wrapper times nothing where the specialized kernel is asked for, or nothing is autotuned", async () => {
+  const asked = (await build(gemm)).emit({ specialize: "always" }).python;
+  const fixed = (await build(products.twice)).emit({ specialize: "auto" }).python;
   for (const python of [asked, fixed]) {
-    expect(python).toContain("_specialised_kernel[_programs](");
+    expect(python).toContain("_specialized_kernel[_programs](");
     expect(python).not.toContain("_is_faster");
   }
 });

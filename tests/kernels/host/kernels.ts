@@ -150,7 +150,7 @@ export const moments = kernel(
       x: tensor(T, ["M", "N"]),
       seen: tensor.inout(tl.int32, ["M"]),
       mean: tensor.out(tl.float32, ["M"]),
-      centred: tensor.out(T, ["M", "N"]),
+      centered: tensor.out(T, ["M", "N"]),
       eps: scalar(tl.float32, { default: 0 }),
       BLOCK_N: constexpr.launch(({ N }) => tl.nextPowerOf2(N)),
     },
@@ -159,17 +159,17 @@ export const moments = kernel(
     requires: ({ N, BLOCK_N }) => [N.gt(0), BLOCK_N.le(4096)],
     reference: ({ x, seen, eps }, torch) => ({
       mean: torch.mean(x, 1).add(eps),
-      centred: x.sub(torch.mean(x, 1, { keepdim: true })),
+      centered: x.sub(torch.mean(x, 1, { keepdim: true })),
       seen: seen.add(1),
     }),
   },
-  ({ x, seen, mean, centred, eps, N, BLOCK_N }) => {
+  ({ x, seen, mean, centered, eps, N, BLOCK_N }) => {
     const row = tl.inBounds(tl.programId(0));
     const cols = tl.arange(0, BLOCK_N);
     const values = tl.load(x.at(row, cols)).to(tl.float32);
     const average = tl.sum(values, 0).div(N.to(tl.float32));
     tl.store(mean.at(row), average.add(eps));
-    tl.store(centred.at(row, cols), values.sub(average).to(T));
+    tl.store(centered.at(row, cols), values.sub(average).to(T));
     tl.store(seen.at(row), tl.load(seen.at(row)).add(1));
   },
 );

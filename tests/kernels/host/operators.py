@@ -31,8 +31,8 @@ class Operators(unittest.TestCase):
         x, seen = torch.randn(4, 30), torch.zeros(4, dtype=torch.int32)
 
         def count(x, seen):
-            mean, centred = torch.ops.tests.moments(x, seen)
-            return mean + centred.sum(1)
+            mean, centered = torch.ops.tests.moments(x, seen)
+            return mean + centered.sum(1)
 
         compiled = torch.compile(count, fullgraph=True, backend="aot_eager")
         torch.testing.assert_close(compiled(x, seen), x.mean(1), rtol=1e-4, atol=1e-4)
@@ -47,13 +47,13 @@ class Operators(unittest.TestCase):
             return y * 2
 
         compiled = torch.compile(update, fullgraph=True, backend="aot_eager")
-        x, seen, mean, centred = weight.reshape(4, 5), torch.zeros(4, dtype=torch.int32), torch.empty(4), torch.empty(4, 5)
+        x, seen, mean, centered = weight.reshape(4, 5), torch.zeros(4, dtype=torch.int32), torch.empty(4), torch.empty(4, 5)
         calls = (
             ("accumulate", lambda: ops.accumulate(weight, total)),
             ("accumulate", lambda: ops.accumulate(total, weight * 1)),
             ("accumulate", lambda: compiled(weight, total)),
             ("even_out", lambda: ops.even_out(weight, total)),
-            ("moments_out", lambda: ops.moments_out(x, seen, mean, centred)),
+            ("moments_out", lambda: ops.moments_out(x, seen, mean, centered)),
         )
         for name, call in calls:
             with self.assertRaisesRegex(Exception, f"{name}: what is written to a given tensor has no gradient"):

@@ -35,8 +35,8 @@ test("what is registered", () => {
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """moments as torch.ops.tests.moments."""
         _refuse_forward_mode("moments", x, seen)
-        _, mean, centred = moments(x, seen, eps)
-        return mean, centred
+        _, mean, centered = moments(x, seen, eps)
+        return mean, centered
 
 
     @moments_op.register_fake
@@ -50,17 +50,17 @@ test("what is registered", () => {
         )
 
 
-    @torch.library.custom_op("tests::moments_out", mutates_args=("seen", "mean", "centred"))
+    @torch.library.custom_op("tests::moments_out", mutates_args=("seen", "mean", "centered"))
     def moments_out_op(
         x: torch.Tensor,
         seen: torch.Tensor,
         mean: torch.Tensor,
-        centred: torch.Tensor,
+        centered: torch.Tensor,
         eps: float = 0.0,
     ) -> None:
         """moments into tensors of the caller, as torch.ops.tests.moments_out."""
-        _refuse_forward_mode("moments_out", x, seen, mean, centred)
-        moments(x, seen, eps, mean=mean, centred=centred)
+        _refuse_forward_mode("moments_out", x, seen, mean, centered)
+        moments(x, seen, eps, mean=mean, centered=centered)
 
 
     _refuse_recording(moments_out_op)

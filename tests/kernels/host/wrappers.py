@@ -165,11 +165,11 @@ class EqualStrides(unittest.TestCase):
 class Results(unittest.TestCase):
     def test_several_outputs_and_one_in_place(self):
         x, seen = torch.randn(4, 30), torch.arange(4, dtype=torch.int32)
-        got_seen, mean, centred = moments.kernel_fn(x, seen)
+        got_seen, mean, centered = moments.kernel_fn(x, seen)
         self.assertIs(got_seen, seen)
         self.assertEqual(seen.tolist(), [1, 2, 3, 4])
         torch.testing.assert_close(mean, x.mean(1))
-        torch.testing.assert_close(centred, x - x.mean(1, keepdim=True))
+        torch.testing.assert_close(centered, x - x.mean(1, keepdim=True))
 
     def test_one_output_given(self):
         x, seen, mean = torch.randn(4, 30), torch.zeros(4, dtype=torch.int32), torch.empty(4)
@@ -182,8 +182,8 @@ class Results(unittest.TestCase):
             moments.kernel_fn(buffer.view(4, 2), torch.zeros(4, dtype=torch.int32), mean=buffer[:4])
 
     def test_nothing_to_compute(self):
-        seen, mean, centred = moments.kernel_fn(torch.randn(0, 30), torch.zeros(0, dtype=torch.int32))
-        self.assertEqual([tuple(t.shape) for t in (seen, mean, centred)], [(0,), (0,), (0, 30)])
+        seen, mean, centered = moments.kernel_fn(torch.randn(0, 30), torch.zeros(0, dtype=torch.int32))
+        self.assertEqual([tuple(t.shape) for t in (seen, mean, centered)], [(0,), (0,), (0, 30)])
         self.assertEqual(tuple(reflecting.kernel_fn(torch.randn(0)).shape), (0,))
         self.assertEqual(tuple(ramp.kernel_fn(0, 5).shape), (0, 5))
 

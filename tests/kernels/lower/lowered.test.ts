@@ -121,7 +121,7 @@ describe("what is wrong is found in both forms", () => {
     [
       "a raw pointer before the start",
       over(({ x, y }, i) => tl.store(y.at(i), tl.load(x.ptr.sub(1)))),
-      ["out-of-bounds", "uninitialised"],
+      ["out-of-bounds", "uninitialized"],
     ],
     [
       "a store that two programs make",
@@ -152,7 +152,7 @@ describe("what is wrong is found in both forms", () => {
     [
       "a mask without other",
       over(({ x, y }, i) => tl.store(y.at(i), tl.load(x.at(i), { mask: i.gt(0) }))),
-      ["uninitialised"],
+      ["uninitialized"],
       [],
     ],
   ])("%s", (_, ir, authored, emitted = authored) => {

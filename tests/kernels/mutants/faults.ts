@@ -215,10 +215,10 @@ export const faulty: readonly Faulty[] = [
     kernel: "addLayerNorm",
     at: { sizes: { M: 3, N: 70 } },
     stored: [
-      stored("y", "centred.mul(scale).mul(w).add(b)", "row.eq(0)"),
+      stored("y", "centered.mul(scale).mul(w).add(b)", "row.eq(0)"),
       stored("sum", "values", "row.eq(0)", ".to(T)"),
     ],
-    scale: ["centred.mul(scale).mul(w)", "centred.mul(w)"],
+    scale: ["centered.mul(scale).mul(w)", "centered.mul(w)"],
     swap: [".mul(w).add(b)", ".mul(b).add(w)"],
   },
   {
@@ -323,8 +323,8 @@ export const faulty: readonly Faulty[] = [
     example: "layer-norm",
     kernel: "layerNorm",
     at: { sizes: { M: 5, N: 70 } },
-    stored: [stored("y", "centred.mul(scale).mul(w).add(b)", "row.eq(0)")],
-    scale: ["centred.mul(scale).mul(w)", "centred.mul(w)"],
+    stored: [stored("y", "centered.mul(scale).mul(w).add(b)", "row.eq(0)")],
+    scale: ["centered.mul(scale).mul(w)", "centered.mul(w)"],
     swap: [".mul(w).add(b)", ".mul(b).add(w)"],
   },
   {

@@ -79,7 +79,7 @@ export const subjects: readonly Subject[] = [
         "a masked load without other",
         "tl.load(x.at(offsets))",
         "tl.load(x.ptr.add(offsets), { mask: offsets.lt(1000) })",
-        "uninitialised",
+        "uninitialized",
       ),
       values("the wrong operator", ".add(tl.load(y", ".sub(tl.load(y"),
       values("one operand twice", "tl.load(y.at", "tl.load(x.at"),
@@ -220,10 +220,10 @@ export const subjects: readonly Subject[] = [
       finding("weights without a mask", "weight.at(columns)", "weight.ptr.add(columns)", "out-of-bounds"),
       padding("padding lanes in the variance", "values.sub(mean), 0)", "values.sub(mean), values.sub(mean))"),
       values("the mean of the block", "tl.sum(values, 0).div(N.", "tl.sum(values, 0).div(BLOCK."),
-      values("the variance of the block", "centred), 0).div(N.", "centred), 0).div(BLOCK."),
+      values("the variance of the block", "centered), 0).div(N.", "centered), 0).div(BLOCK."),
       values("another epsilon", "variance.add(1e-5)", "variance.add(1e-1)"),
       values("the root for its inverse", "tl.rsqrt(variance", "tl.sqrt(variance"),
-      values("the deviation is not squared", "centred.mul(centred)", "centred"),
+      values("the deviation is not squared", "centered.mul(centered)", "centered"),
       values("the bias for the weight", "weight.at(columns)", "bias.at(columns)"),
     ],
   },
@@ -232,7 +232,7 @@ export const subjects: readonly Subject[] = [
     kernel: "logSumExp",
     draw: { maxSize: 70 },
     mutations: [
-      finding("a masked load without other", "        other: -Infinity,\n", "", "uninitialised", "tl.store("),
+      finding("a masked load without other", "        other: -Infinity,\n", "", "uninitialized", "tl.store("),
       finding("one column too many", "mask: columns.lt(N)", "mask: columns.le(N)", "out-of-bounds", "const values"),
       finding(
         "strides swapped",
@@ -256,7 +256,7 @@ export const subjects: readonly Subject[] = [
     draw: { maxSize: 70 },
     mutations: [
       finding("the mask is always true", "{ mask: inside,", "{ mask: inside.or(inside.not()),", "out-of-bounds"),
-      finding("other is dropped", ", other: 0", "", "uninitialised", "tl.store("),
+      finding("other is dropped", ", other: 0", "", "uninitialized", "tl.store("),
       finding(
         "masks swapped",
         "rows.col.lt(M).and(columns.row.lt(N))",
@@ -320,7 +320,7 @@ export const subjects: readonly Subject[] = [
         "tl.store(",
       ),
       finding("the load is not masked", "tl.load(from, { mask: inside })", "tl.load(from)", "out-of-bounds"),
-      finding("the store is not masked", "tl.store(to, tile, { mask: inside })", "tl.store(to, tile)", "uninitialised"),
+      finding("the store is not masked", "tl.store(to, tile, { mask: inside })", "tl.store(to, tile)", "uninitialized"),
       finding("one row too many", "rows.col.lt(M)", "rows.col.le(M)", "out-of-bounds", "const tile", "tl.store("),
       finding(
         "masks swapped",
@@ -421,7 +421,7 @@ export const subjects: readonly Subject[] = [
         "tl.store(counts.ptr.add(bins.mul(counts.stride(0))), places, { mask: inside })",
         "lane-conflict",
       ),
-      finding("counts do not start at 0", ", { zeroed: true }", "", "uninitialised", "tl.atomicAdd("),
+      finding("counts do not start at 0", ", { zeroed: true }", "", "uninitialized", "tl.atomicAdd("),
       finding("bins from 1", "bins.mul(counts", "bins.add(1).mul(counts", "out-of-bounds"),
       finding("the strides of counts are left out", "bins.mul(counts.stride(0))", "bins", "out-of-bounds"),
       values("padding is counted", "tl.int32), { mask: inside })", "tl.int32))"),

@@ -39,7 +39,7 @@ describe("seeded mistakes", { timeout: 120_000 }, () => {
       const property = forbiddenBy(mutation.by);
       if (property === undefined) return;
       // An atomic gives no element its first value, so what only atomics write is not covered, wherever they stand.
-      const isUncovered = (of: string): boolean => mutation.by === "uninitialised" && of === "coverage";
+      const isUncovered = (of: string): boolean => mutation.by === "uninitialized" && of === "coverage";
       const isSeen = ({ property: of, at, verdict }: Obligation): boolean =>
         verdict.kind === "refuted" &&
         (isUncovered(of) ||

@@ -69,18 +69,18 @@ const moments = kernel(
       x: tensor(tl.float32, ["M", "N"]),
       seen: tensor.inout(tl.int32, ["M"]),
       mean: tensor.out(tl.float32, ["M"]),
-      centred: tensor.out(tl.float32, ["M", "N"]),
+      centered: tensor.out(tl.float32, ["M", "N"]),
       BLOCK_N: constexpr.launch(({ N }) => tl.nextPowerOf2(N)),
     },
     grid: ({ M }) => [M],
   },
-  ({ x, seen, mean, centred, N, BLOCK_N }) => {
+  ({ x, seen, mean, centered, N, BLOCK_N }) => {
     const row = tl.inBounds(tl.programId(0));
     const cols = tl.arange(0, BLOCK_N);
     const values = tl.load(x.at(row, cols), { other: 0 });
     const average = tl.sum(values, 0).div(N.to(tl.float32));
     tl.store(mean.at(row), average);
-    tl.store(centred.at(row, cols), values.sub(average));
+    tl.store(centered.at(row, cols), values.sub(average));
     tl.store(seen.at(row), tl.load(seen.at(row)).add(1));
   },
 );

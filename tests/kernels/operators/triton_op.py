@@ -56,7 +56,7 @@ class TritonOp(unittest.TestCase):
                 "traced::softmax(Tensor x) -> Tensor",
                 "traced::softmax_out(Tensor x, Tensor(a1!) out) -> ()",
                 "traced::moments(Tensor x, Tensor(a1!) seen) -> (Tensor, Tensor)",
-                "traced::moments_out(Tensor x, Tensor(a1!) seen, Tensor(a2!) mean, Tensor(a3!) centred) -> ()",
+                "traced::moments_out(Tensor x, Tensor(a1!) seen, Tensor(a2!) mean, Tensor(a3!) centered) -> ()",
             ],
         )
 
@@ -65,10 +65,10 @@ class TritonOp(unittest.TestCase):
             x = torch.empty((5, 37), device="cuda")
             y = torch.ops.traced.softmax(x)
             seen = torch.empty(5, device="cuda", dtype=torch.int32)
-            mean, centred = torch.ops.traced.moments(x, seen)
+            mean, centered = torch.ops.traced.moments(x, seen)
             self.assertIsNone(torch.ops.traced.softmax_out(x, y))
         self.assertEqual((y.shape, y.dtype, y.device.type), ((5, 37), torch.float32, "cuda"))
-        self.assertEqual((mean.shape, centred.shape), ((5,), (5, 37)))
+        self.assertEqual((mean.shape, centered.shape), ((5,), (5, 37)))
 
     def test_every_example_becomes_its_launches(self):
         for name, module in MODULES.items():

@@ -18,7 +18,7 @@ import {
 const Q = tl.dtype("Q", [tl.bfloat16, tl.float8e4nv, tl.int8]);
 type Products = TileOf<typeof tl.float32, ["BLOCK_M", "BLOCK_N"]>;
 
-/** Which block of tokens and of columns a program computes; neighbours share an expert's matrix in L2. */
+/** Which block of tokens and of columns a program computes; neighbors share an expert's matrix in L2. */
 function blockOf(pid: Scalar<"int32">, numPidM: Scalar<"int32">, numPidN: Scalar<"int32">, group: number) {
   const inGroup = numPidN.mul(group);
   const first = pid.floorDiv(inGroup).mul(group);

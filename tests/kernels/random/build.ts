@@ -85,7 +85,7 @@ const PRINTS = new Set(["devicePrint", "staticPrint", "expectZero"]);
  */
 const LEAST_NORMAL = 2 ** -126;
 const ORDERS = new Set("minimum maximum clamp max min argmax argmin sort topk bitonicMerge".split(" "));
-const modelled = new Map(table.map((op) => [op.name, op.evaluate !== undefined]));
+const modeled = new Map(table.map((op) => [op.name, op.evaluate !== undefined]));
 
 /** How many numbers are added up to an element of the result. */
 function termsOf(op: string, operands: readonly Tile[], result: Tile): number {
@@ -339,7 +339,7 @@ class Author {
   // ---- ops of the table ---------------------------------------------------------------------------------------------
 
   #op({ op, alternative, picks, fit }: Extract<Step, { kind: "op" }>, scope: Scope): void {
-    if (this.values && (PRINTS.has(op) || op.startsWith("libdevice") || !modelled.get(op))) return;
+    if (this.values && (PRINTS.has(op) || op.startsWith("libdevice") || !modeled.get(op))) return;
     const all = alternatives.get(op)!;
     const { sample, operands } = all[alternative % all.length]!;
     if (this.values && sample.anyOfEqual) return;

@@ -37,7 +37,7 @@ export interface Case {
   readonly unlike: Unlike;
 }
 
-/** Why there is no case: a check refused the kernel, or the evaluator found behaviour without a defined result. */
+/** Why there is no case: a check refused the kernel, or the evaluator found behavior without a defined result. */
 export interface Left {
   readonly left: "refused" | "undefined";
   readonly why: string;

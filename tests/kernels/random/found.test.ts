@@ -199,7 +199,7 @@ test("fma of float64 has the sign of its zeros, and every digit at the ends of t
   };
   expect(rounded(-0, 3, -0)).toBe(-0);
   expect(rounded(2, 3, -6)).toBe(0);
-  // 1.5 · 2^-1074 of 2^-1074: half of the last place goes to the even neighbour, a little more goes up.
+  // 1.5 · 2^-1074 of 2^-1074: half of the last place goes to the even neighbor, a little more goes up.
   expect(rounded(2 ** -1000, 2 ** -75, 2 ** -1073)).toBe(2 ** -1073);
   expect(rounded(2 ** -1000, 1.5 * 2 ** -75, 2 ** -1073)).toBe(3 * 2 ** -1074);
   expect(rounded(2 ** 1000, 2 ** 24, -(2 ** 1023))).toBe(2 ** 1023);

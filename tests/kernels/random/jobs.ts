@@ -14,7 +14,7 @@ import { showType } from "../../../src/types/types.js";
 import { usesOf39 } from "../../../src/analysis/newer-uses.js";
 import { lowerViews } from "../../../src/lower/lower-views.js";
 import { argumentsOf, type Arguments, type Shape } from "../../triton/compile/arguments.js";
-import { dtypeUnsupported } from "../../../src/diagnostics/catalogue/rule-codes.js";
+import { dtypeUnsupported } from "../../../src/diagnostics/catalog/rule-codes.js";
 import { build, type Options, type RandomKernel } from "./build.js";
 import type { Recipe } from "./recipe.js";
 

@@ -1,4 +1,4 @@
-/** Random attention kernels that have a warp-specialised form: masks, loops, changes of the scores, loads, heads, outputs. */
+/** Random attention kernels that have a warp-specialized form: masks, loops, changes of the scores, loads, heads, outputs. */
 import { constexpr, kernel, tensor, tl } from "tilescript";
 import { type Draw, drawFrom, type RandomKernel } from "./random-numbers.js";
 
@@ -11,7 +11,7 @@ const CHANGES = ["cap", "clamp", "slope"] as const;
 const HIDES = ["shown", "documents", "lengths"] as const;
 /** What is added to scores: a number of each, and the distance times a number of each head. */
 const ADDS = ["bias", "slopes"] as const;
-const OUTPUTS = ["logarithm", "best and total", "normalised", "float32", "reciprocal"] as const;
+const OUTPUTS = ["logarithm", "best and total", "normalized", "float32", "reciprocal"] as const;
 
 interface Recipe {
   readonly dtype: "float16" | "bfloat16";
@@ -278,7 +278,7 @@ function write({ dtype, outputs }: Recipe, args: any): void {
   const sum = total.value;
   const quotient = outputs.includes("reciprocal") ? acc.value.mul(tl.rsqrt(sum.mul(sum)).col) : acc.value.div(sum.col);
   const squares: any = tl.sum(quotient.mul(quotient), 1);
-  const result = outputs.includes("normalised") ? quotient.mul((tl.rsqrt(squares.add(1)) as any).col) : quotient;
+  const result = outputs.includes("normalized") ? quotient.mul((tl.rsqrt(squares.add(1)) as any).col) : quotient;
   tl.store(o.at(...own, rm, re), outputs.includes("float32") ? result : result.to(T(dtype)));
   if (outputs.includes("logarithm")) tl.store(args.lse.at(...own, rm), best.value.add(tl.log2(sum)));
   if (!outputs.includes("best and total")) return;

@@ -27,7 +27,7 @@ function randomFrom(seed: number) {
   };
 }
 
-/** A random kernel that has a warp-specialised form. */
+/** A random kernel that has a warp-specialized form. */
 export interface RandomKernel {
   readonly name: string;
   readonly kernel: unknown;

@@ -1,4 +1,4 @@
-/** Random products of matrices that have a warp-specialised form: layouts, loops over tiles, epilogues, outputs. */
+/** Random products of matrices that have a warp-specialized form: layouts, loops over tiles, epilogues, outputs. */
 import { constexpr, descriptor, kernel, tensor, tl } from "tilescript";
 import { drawFrom, type RandomKernel } from "./random-numbers.js";
 

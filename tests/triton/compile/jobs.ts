@@ -1,4 +1,4 @@
-/** Compile jobs for `compile_kernels.py`: the specialisations of a kernel that a launcher could ask for. */
+/** Compile jobs for `compile_kernels.py`: the specializations of a kernel that a launcher could ask for. */
 import { execa } from "execa";
 import { fileURLToPath } from "node:url";
 import { members } from "../../../src/types/dtype.js";

@@ -1,4 +1,4 @@
-/** Trials of warp-specialised kernels: what the emulator makes of a module, beside what the evaluator makes of the kernel. */
+/** Trials of warp-specialized kernels: what the emulator makes of a module, beside what the evaluator makes of the kernel. */
 import { fileURLToPath } from "node:url";
 import type { CompiledKernel, TensorData } from "../../../src/contract/compiled.js";
 import { allocate } from "../../../src/numerics/pool.js";
@@ -51,7 +51,7 @@ export async function emulate(trials: readonly Trial[]): Promise<readonly Outcom
 
 /** The mistakes that `mutants.py` makes in each kernel. */
 export async function mistakesIn(kernels: readonly CompiledKernel[]): Promise<readonly (readonly string[])[]> {
-  const texts = kernels.map((kernel) => ({ text: kernel.emit({ specialise: "always" }).python }));
+  const texts = kernels.map((kernel) => ({ text: kernel.emit({ specialize: "always" }).python }));
   return askScript(await requirePython(), new URL("mutants.py", import.meta.url), texts);
 }
 
@@ -99,7 +99,7 @@ function jobOf(trial: Trial, seed: number): object {
   });
   return {
     name,
-    text: trial.python ?? kernel.emit({ specialise: "always" }).python,
+    text: trial.python ?? kernel.emit({ specialize: "always" }).python,
     arguments: given,
     outputs: due,
     launches,

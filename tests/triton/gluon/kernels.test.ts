@@ -1,4 +1,4 @@
-/** Examples and fixtures that are warp-specialised: their emitted text, run in the emulator, beside the evaluator. */
+/** Examples and fixtures that are warp-specialized: their emitted text, run in the emulator, beside the evaluator. */
 import { describe, expect, test } from "vitest";
 import { compile } from "tilescript";
 import { attention } from "../../../examples/flash-attention.js";
@@ -23,7 +23,7 @@ const productKernels = {
   linearGelu,
   onTwoAxes: products.onTwoAxes,
   twice: products.twice,
-  normalised: products.normalised,
+  normalized: products.normalized,
   batched: products.batched,
   projected: products.projected,
   chosen: products.chosen,
@@ -135,8 +135,8 @@ const all = Object.entries({ product: productKernels, attention: attentionKernel
   ),
 );
 
-describe("warp-specialised kernels in the emulator", () => {
-  const cases = drawn("runs of warp-specialised kernels in the emulator", all, {
+describe("warp-specialized kernels in the emulator", () => {
+  const cases = drawn("runs of warp-specialized kernels in the emulator", all, {
     key: ({ name, place }) => `${name} ${place}`,
     most: 12,
     aDay: 22,

@@ -166,7 +166,7 @@ def nodes_of(text: ast.Module) -> list[tuple[str, ast.AST]]:
 
 
 def inside(statement: ast.AST) -> Iterator[ast.AST]:
-    """What a statement holds, from its first to its last; barriers may be initialised in any order."""
+    """What a statement holds, from its first to its last; barriers may be initialized in any order."""
     yield statement
     for node in ast.iter_child_nodes(statement):
         if called(node) != "mbarrier.init":

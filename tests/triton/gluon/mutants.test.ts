@@ -1,4 +1,4 @@
-/** Mistakes in the emitted text of warp-specialised kernels, each of which the emulator has to notice. */
+/** Mistakes in the emitted text of warp-specialized kernels, each of which the emulator has to notice. */
 import { describe, expect, test } from "vitest";
 import { compile } from "tilescript";
 import { attention } from "../../../examples/flash-attention.js";
@@ -181,13 +181,13 @@ const changeOf = (label: string): string => label.slice(label.indexOf(": ") + 2)
 const names = Object.keys(subjects);
 const built = names.map((name) => compile(subjects[name]!.kernel as any) as any);
 const mistakes = (await mistakesIn(built)).flatMap((labels, i) => labels.map((label) => ({ name: names[i]!, label })));
-const wanted = drawn("mistakes in warp-specialised kernels", mistakes, {
+const wanted = drawn("mistakes in warp-specialized kernels", mistakes, {
   key: ({ name, label }) => `${name} ${label}`,
   most: 12,
   aDay: 60,
 });
 
-describe("mistakes in warp-specialised kernels", () => {
+describe("mistakes in warp-specialized kernels", () => {
   test("should all be found", { timeout: 600_000 }, async () => {
     const trials = names.map((name, i): Trial => {
       const { launches, ...subject } = subjects[name]!;

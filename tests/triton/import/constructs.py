@@ -166,10 +166,10 @@ def arms_with_their_own_names(x, y, n, FLAG: tl.constexpr, BLOCK: tl.constexpr):
     if not FLAG:
         mean = tl.sum(a, 0) / BLOCK
         tl.store(y + n, mean)
-        centred = a - mean
+        centered = a - mean
     else:
-        centred = a
-    b = (centred + mean) * 2 if not FLAG else centred
+        centered = a
+    b = (centered + mean) * 2 if not FLAG else centered
     tl.store(y + at, b)
 
 

@@ -124,7 +124,7 @@ const isWithin = (bound: NonNullable<Bound>, dtype: DTypeName, a: number, b: num
     ? Math.abs(a - b) <= bound.absolute
     : a !== b && !Number.isNaN(a) && !Number.isNaN(b) && steps(dtype, a, b) <= bound.steps;
 
-test("every overload is modelled", () => {
+test("every overload is modeled", () => {
   const wrong = Object.entries(libdeviceTable).flatMap(([name, rules]) =>
     rules.split(" ").filter((rule) => {
       const [letters, out] = rule.split("->") as [string, string];

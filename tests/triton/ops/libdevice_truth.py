@@ -59,7 +59,7 @@ def value(name, function, given):
         return None
 
 
-def neighbours(letter, exact):
+def neighbors(letter, exact):
     """The floats of a dtype on both sides of a number, which are one if it is such a float."""
     step = (lambda x, to: struct.unpack("f", struct.pack("I", after32(x, to)))[0]) if letter == "f" else math.nextafter
     near = float(exact) if letter == "d" else struct.unpack("f", struct.pack("f", float(exact)))[0]
@@ -81,7 +81,7 @@ def directed(op, mode, letter, given):
         return None
     try:
         exact = EXACT[op](*[Fraction(x) for x in flushed])
-        low, high = neighbours(letter, exact)
+        low, high = neighbors(letter, exact)
     except (ZeroDivisionError, OverflowError):
         return None
     if exact == 0 or not (math.isfinite(low) and math.isfinite(high)):

@@ -1,4 +1,4 @@
-"""Quantisation by groups of columns written by hand: the scale of a group, and its values as 8-bit floats."""
+"""Quantization by groups of columns written by hand: the scale of a group, and its values as 8-bit floats."""
 
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-"""Layer normalisation and its gradients written by hand, for rows and vectors that lie without gaps."""
+"""Layer normalization and its gradients written by hand, for rows and vectors that lie without gaps."""
 
 import triton
 import triton.language as tl

@@ -95,10 +95,10 @@ test("lines of a copied function lead to the Python file", async () => {
   ).toBe(true);
 });
 
-test("what is not modelled is not evaluated", async () => {
+test("what is not modeled is not evaluated", async () => {
   const compiled = await build(through(tl.extern(OPS, "tangent", { result: same })));
   const { unchecked } = compiled.evaluate({ sizes: { N: 8 }, dtypes: {}, config: 0, seed: 1 });
-  expect(unchecked.join()).toMatch(/tl\.extern at .*extern\.test\.ts:\d+:\d+: not modelled/);
+  expect(unchecked.join()).toMatch(/tl\.extern at .*extern\.test\.ts:\d+:\d+: not modeled/);
 });
 
 test.each([

@@ -1,4 +1,4 @@
-/** What an example of the catalogue says: it is imported, built and evaluated as an author's file is. */
+/** What an example of the catalog says: it is imported, built and evaluated as an author's file is. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { CompiledKernel } from "../../../src/contract/compiled.js";

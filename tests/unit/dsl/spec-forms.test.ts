@@ -31,7 +31,7 @@ const right: { readonly [Part in keyof typeof specForms]: readonly Kind[] } = {
   launch: ["object", "dtype", "param"],
   triton: [],
   targets: ["object", "dtype", "param"],
-  specialise: [],
+  specialize: [],
   doNotSpecialize: ["names", "list"],
   doNotSpecializeOnAlignment: ["names", "list"],
   sameStrides: ["names", "list"],
@@ -79,7 +79,7 @@ test.each(cases)("$part: $kind", async ({ part, kind }) => {
   const { config, ...others } = good;
   const spec = { ...others, ...(part !== "autotune" && { config }), [part]: value };
   const message = await said(spec);
-  expect(message.startsWith(`k: ${part} is ${part in { triton: 1, specialise: 1, tolerance: 1 } ? "" : shown}`)).toBe(
+  expect(message.startsWith(`k: ${part} is ${part in { triton: 1, specialize: 1, tolerance: 1 } ? "" : shown}`)).toBe(
     true,
   );
   // The remedy.

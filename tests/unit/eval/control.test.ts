@@ -28,12 +28,12 @@ test("a program that exits leaves what it has not written", () => {
   ]);
 });
 
-test("what is not modelled is said, with its place", () => {
+test("what is not modeled is said, with its place", () => {
   const { unchecked, outputs } = compile(escaped).evaluate({ sizes: { N }, dtypes: {}, config: 0, seed: 1 });
   expect(outputs).toEqual({});
   expect(unchecked).toHaveLength(1);
   expect(unchecked[0]).toMatch(
-    /^tl\.raw at .*kernels\.ts:\d+:\d+, tl\.inlineAsmElementwise at .*: not modelled, so the kernel was not evaluated$/,
+    /^tl\.raw at .*kernels\.ts:\d+:\d+, tl\.inlineAsmElementwise at .*: not modeled, so the kernel was not evaluated$/,
   );
 });
 

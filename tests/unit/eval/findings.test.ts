@@ -1,4 +1,4 @@
-/** Each thing that the sanitiser tells, on the smallest kernel that does it, with the author's line. */
+/** Each thing that the sanitizer tells, on the smallest kernel that does it, with the author's line. */
 import { describe, expect, test } from "vitest";
 import { definitionOf } from "../../../src/dsl/definition.js";
 import { kernel } from "../../../src/pipeline/kernel-on-node.js";
@@ -85,7 +85,7 @@ describe("values that were never given", () => {
       tl.store(out.at(lanes), values.add(1)); // stores poison
     });
     const finding = only(evaluate(k, { sizes: { N: 4 } }));
-    expect(finding).toMatchObject({ code: "uninitialised", program: [0], lane: [2] });
+    expect(finding).toMatchObject({ code: "uninitialized", program: [0], lane: [2] });
     expect(finding.at?.line).toBe(line("stores poison"));
     expect(finding.message).toContain("out[2]");
     expect(finding.message).toContain(`; the load in line ${line("leaves lanes unset")} left it unset (and 1 more`);
@@ -127,7 +127,7 @@ describe("values that were never given", () => {
       const total = tl.sum(tl.load(x.ptr.add(lanes), { mask: lanes.lt(N) }), 0);
       tl.store(out.at(lanes), tl.zeros([BLOCK], tl.float32).add(total));
     });
-    expect(only(evaluate(k, { sizes: { N: 3 } }))).toMatchObject({ code: "uninitialised", lane: [0] });
+    expect(only(evaluate(k, { sizes: { N: 3 } }))).toMatchObject({ code: "uninitialized", lane: [0] });
     expect(evaluate(k, { sizes: { N: 4 } }).findings).toEqual([]);
   });
 
@@ -172,8 +172,8 @@ describe("values that were never given", () => {
     const { outputs, findings } = evaluate(k, { sizes: { N: 4 } }, { x: float32s(1, 2, 3, 4) });
     expect(outputs["out"]).toBeDefined();
     expect(findings.map(({ code, at, lane }) => [code, at?.line, lane])).toEqual([
-      ["uninitialised", line("poison in lane 2"), [2]],
-      ["uninitialised", line("poison in both"), [2]],
+      ["uninitialized", line("poison in lane 2"), [2]],
+      ["uninitialized", line("poison in both"), [2]],
     ]);
   });
 
@@ -190,7 +190,7 @@ describe("values that were never given", () => {
     const { findings } = evaluate(k, { sizes: { N: 4 } });
     const marks = ["poison address", "poison mask", "poison branch", "poison loop"];
     expect(findings.map(({ code, at }) => [code, at?.line])).toEqual(
-      marks.map((mark) => ["uninitialised", line(mark)]),
+      marks.map((mark) => ["uninitialized", line(mark)]),
     );
   });
 
@@ -201,7 +201,7 @@ describe("values that were never given", () => {
       tl.store(out.at(lanes), tl.where(lanes.lt(0), values, 1));
     });
     const finding = only(evaluate(k, { sizes: { N: 4 } }));
-    expect(finding).toMatchObject({ code: "uninitialised", lane: [0] });
+    expect(finding).toMatchObject({ code: "uninitialized", lane: [0] });
     expect(finding.at?.line).toBe(line("reads the output"));
   });
 });

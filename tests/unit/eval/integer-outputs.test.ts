@@ -5,10 +5,10 @@ import { compareOutput } from "../../../src/eval/compare-outputs.js";
 
 const LARGE = 2n ** 60n;
 
-/** One that quantises rows, whose rounding differs from that of the reference for few elements. */
-const quantised = (round: (x: any) => any, tolerance?: object) =>
+/** One that quantizes rows, whose rounding differs from that of the reference for few elements. */
+const quantized = (round: (x: any) => any, tolerance?: object) =>
   kernel(
-    "quantised",
+    "quantized",
     {
       params: {
         x: tensor(tl.bfloat16, ["M", "N"]),
@@ -38,16 +38,16 @@ const at = { sizes: { M: 67, N: 521 }, dtypes: {}, config: 0, seed: 2 };
 
 const verdict = async (of: unknown) => (await build(of)).evaluate(at).comparison!;
 
-describe("a kernel that quantises", () => {
+describe("a kernel that quantizes", () => {
   test("is told how to allow what rounding decides", async () => {
-    const compiled = await build(quantised(rint));
+    const compiled = await build(quantized(rint));
     const { comparison } = compiled.evaluate(at);
     expect(comparison).toMatchObject({ correct: false, finds: "rounding", integers: true });
     expect(() => compiled.check(at)).toThrow("tolerance: { q: { atol: 1 } }");
   });
 
   test("passes with a step for few of its elements", async () => {
-    expect(await verdict(quantised(rint, { q: { atol: 1 } }))).toMatchObject({ correct: true, maxAbsDiff: 1 });
+    expect(await verdict(quantized(rint, { q: { atol: 1 } }))).toMatchObject({ correct: true, maxAbsDiff: 1 });
   });
 
   test.each([
@@ -55,12 +55,12 @@ describe("a kernel that quantises", () => {
     ["that is one step off", (x: any) => libdevice.rint(x).sub(1)],
     ["that floors", (x: any) => tl.floor(x)],
   ])("fails with it %s", async (_, round) => {
-    expect(await verdict(quantised(round, { q: { atol: 1 } }))).toMatchObject({ correct: false, finds: "mistake" });
+    expect(await verdict(quantized(round, { q: { atol: 1 } }))).toMatchObject({ correct: false, finds: "mistake" });
   });
 
   test("fails where few elements are two steps off", async () => {
     const rarely = (x: any) => tl.where(x.gt(126.5), 125, libdevice.rint(x));
-    expect(await verdict(quantised(rarely, { q: { atol: 1 } }))).toMatchObject({ correct: false, finds: "mistake" });
+    expect(await verdict(quantized(rarely, { q: { atol: 1 } }))).toMatchObject({ correct: false, finds: "mistake" });
   });
 
   test("does not widen what holds for the other outputs", async () => {
@@ -96,7 +96,7 @@ describe("a kernel that quantises", () => {
     ["a share above 1", { q: { atol: 1, share: 2 } }, "tolerance is"],
     ["a number by name", { q: 1 }, "tolerance is"],
   ])("refuses %s", async (_, tolerance, says) => {
-    const refused = async () => build(quantised(rint, tolerance));
+    const refused = async () => build(quantized(rint, tolerance));
     await expect(refused()).rejects.toThrow(says);
   });
 });

@@ -27,7 +27,7 @@ function decayed(kernel: CompiledKernel, value: number, factor: number, seed: nu
 describe("stochastic rounding", () => {
   test("should round up as often as the exact value is near", async () => {
     const kernel = await build(adamwStochastic);
-    // Between 1 - 2^-8 and 1, the neighbours in bfloat16.
+    // Between 1 - 2^-8 and 1, the neighbors in bfloat16.
     for (const share of [0.1, 0.5, 0.9]) {
       const rounded = decayed(kernel, 1, 1 - (1 - share) * 2 ** -8, 42);
       expect(new Set(rounded)).toEqual(new Set([1 - 2 ** -8, 1]));

@@ -123,7 +123,7 @@ test("what a load left unset and what a cast left undefined are both named", () 
     const other = tl.load(y.at(lanes), { mask: lanes.gt(1) });
     tl.store(y.at(lanes), x.to(tl.int32).add(other));
   });
-  const { message } = findings(k, 1, 1e10, 1, 1).find(({ code }) => code === "uninitialised")!;
+  const { message } = findings(k, 1, 1e10, 1, 1).find(({ code }) => code === "uninitialized")!;
   expect(message).toMatch(/left it unset; or, in line \d+, 10000000000 is cast to int32/);
 });
 

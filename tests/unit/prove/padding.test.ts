@@ -354,7 +354,7 @@ describe("a lane without a value", () => {
     const summed = ofRows(({ y, row, from, mask }) => tl.store(y.at(row), tl.sum(tl.load(from, { mask }), 0)));
     const [sum, store] = await padding(summed);
     expect(sum?.verdict).toMatchObject({ kind: "unknown", missing: expect.stringContaining("hold nothing here") });
-    expect(store?.verdict).toMatchObject({ kind: "refuted", finding: { code: "uninitialised" } });
+    expect(store?.verdict).toMatchObject({ kind: "refuted", finding: { code: "uninitialized" } });
   });
 
   test("spreads through a scan from where it is, and not to lanes before it", async () => {
@@ -377,7 +377,7 @@ describe("a lane without a value", () => {
       "padding in the store to y: proved",
     ]);
     const [last] = (await padding(scanned(true))).slice(-1);
-    expect(last?.verdict).toMatchObject({ kind: "refuted", finding: { code: "uninitialised" } });
+    expect(last?.verdict).toMatchObject({ kind: "refuted", finding: { code: "uninitialized" } });
   });
 
   test.each([

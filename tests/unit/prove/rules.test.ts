@@ -207,7 +207,7 @@ describe("what leaves other lanes as they are", () => {
             const before = short.evaluate([row])!;
             const out = before.dtype as DTypeName;
             const isSame = out === dtype;
-            if (rule.kinds && isSame && op.proof.folds!.form !== "normalisation" && isFloatName(dtype)) {
+            if (rule.kinds && isSame && op.proof.folds!.form !== "normalization" && isFloatName(dtype)) {
               const held = closure(
                 rule,
                 kinds.reduce((all, each) => all | each, NONE),

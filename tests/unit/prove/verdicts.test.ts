@@ -142,7 +142,7 @@ describe("addresses by hand", () => {
     expect(await kinds(carried)).toEqual(["proved", "proved"]);
   });
 
-  test("are refuted where the mask forgets the last elements' neighbours", async () => {
+  test("are refuted where the mask forgets the last elements' neighbors", async () => {
     const off = kernel("off", spec as never, ({ x, y, N, BLOCK }: any) => {
       const i = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
       const mask = i.le(N);

@@ -10,7 +10,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const file = join(folder, "kernel.ts");
 writeFileSync(file, "one;\r\ntwo;\r\n\tconst x = f(\r\n\t  1,\r\n");
 
-test("should show a line with its neighbours, the caret under its column", () => {
+test("should show a line with its neighbors, the caret under its column", () => {
   expect(codeFrame({ file, line: 3, column: 12 })).toBe(
     "  2 | two;\n> 3 | \tconst x = f(\n    | \t          ^\n  4 | \t  1,",
   );

@@ -19,7 +19,7 @@ function compilation(name: string, config: number, shared: number, dtype = "floa
     warps,
     seconds: 1,
     machineCode: [],
-    specialised: null,
+    specialized: null,
   };
   const at = { sizes: { N: 300 }, dtypes: { T: dtype }, config, seed: 0 };
   return { target: target!, at, resources, occupancy: occupancyOf(target!, resources), cached: false };

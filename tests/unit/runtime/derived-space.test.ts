@@ -10,7 +10,7 @@ import { buildWith } from "../../../src/pipeline/build.js";
 import { spaceOf } from "../../../src/runtime/measure/candidates.js";
 import { derivedSpace, tileOf, unsuited } from "../../../src/runtime/measure/derived-space.js";
 import { estimate } from "../../../src/runtime/measure/estimate.js";
-import { halve, neighboursOf } from "../../../src/runtime/measure/halving.js";
+import { halve, neighborsOf } from "../../../src/runtime/measure/halving.js";
 import { shortlist, tryingOrder } from "../../../src/runtime/measure/shortlist.js";
 import { copyByGpu } from "../../support/fixtures/copy-by-gpu.js";
 import type { TuneReport } from "../../../src/runtime/report/reports.js";
@@ -163,7 +163,7 @@ async function searched(
       .map(([place]) => place);
   await halve({
     order,
-    neighbours: neighboursOf(kernel),
+    neighbors: neighborsOf(kernel),
     most: 60,
     measure: (queue, count) => {
       const next = [...new Set(queue)].filter((place) => !times.has(place)).slice(0, count);
@@ -184,8 +184,8 @@ describe("successive halving", () => {
   );
   const all = [...configs.keys()];
 
-  test("neighbours differ by one step of one value", () => {
-    const near = neighboursOf({ configs });
+  test("neighbors differ by one step of one value", () => {
+    const near = neighborsOf({ configs });
     const corner = configs.findIndex(
       ({ values, numStages }) => values["A"] === 16 && values["B"] === 64 && values["C"] === 32 && numStages === 2,
     );

@@ -18,12 +18,12 @@ it.each([
   ["a product of matrices", gemm],
 ])("should bound the elements of %s, not only the work", { timeout: 60_000 }, async (_, author) => {
   const kernel = await build(author);
-  for (const specialisations of [undefined, { most: 2, seed: 3 }]) {
+  for (const specializations of [undefined, { most: 2, seed: 3 }]) {
     const options = {
       maxSize: 1100,
       maxWork: 2 ** 31,
       maxElements: 2 ** 22,
-      ...(specialisations && { specialisations }),
+      ...(specializations && { specializations }),
     };
     const drawn = fc.sample(cases(kernel, options), { seed: 5, numRuns: 100 });
     expect(Math.max(...drawn.map((at) => largestTensor(kernel, at)))).toBeLessThanOrEqual(2 ** 22);
@@ -35,7 +35,7 @@ it.each([
 
 it("should draw what a kernel takes, also where few of the products of its many sizes are small", async () => {
   const kernel = await build(pagedAttention);
-  const options = { maxSize: 1100, maxWork: 2 ** 31, specialisations: { most: 8, seed: 0 } };
+  const options = { maxSize: 1100, maxWork: 2 ** 31, specializations: { most: 8, seed: 0 } };
   const drawn = fc.sample(cases(kernel, options), { seed: 1, numRuns: 60 });
   for (const { sizes } of drawn) {
     expect([16, 32, 64, 128, 256, 512, 1024]).toContain(sizes["HEAD_DIM"]);
@@ -57,7 +57,7 @@ it("should shrink whatever is drawn or declared to a case that the kernel takes"
       maxSize: 1100,
       maxWork: 2 ** 31,
       maxLanes: 2 ** 33,
-      specialisations: { most: 2, seed: 0 },
+      specializations: { most: 2, seed: 0 },
       empty: true,
       special: ["-0", "subnormal"],
     });

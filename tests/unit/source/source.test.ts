@@ -142,7 +142,7 @@ function fixture(text: string): { file: string; find: (needle: string) => Locati
 }
 
 describe("comments", () => {
-  const text = `/* Licence. */
+  const text = `/* License. */
 
 // About the file.
 /**

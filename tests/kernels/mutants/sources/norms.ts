@@ -22,9 +22,9 @@ export const layerNorm = kernel(
     const inside = columns.lt(N);
     const values = tl.load(x.at(row, columns));
     const mean = tl.sum(values, 0).div(N.to(tl.float32));
-    const centred = tl.where(inside, values.sub(mean), 0);
-    const variance = tl.sum(centred.mul(centred), 0).div(N.to(tl.float32));
-    const scaled = centred.mul(tl.rsqrt(variance.add(1e-5)));
+    const centered = tl.where(inside, values.sub(mean), 0);
+    const variance = tl.sum(centered.mul(centered), 0).div(N.to(tl.float32));
+    const scaled = centered.mul(tl.rsqrt(variance.add(1e-5)));
     tl.store(y.at(row, columns), scaled.mul(tl.load(weight.at(columns))).add(tl.load(bias.at(columns))));
   },
 );

@@ -50,7 +50,7 @@ export const splitDot = kernel(
   },
 );
 
-/** Pairs of neighbours are turned by an angle each, in place. */
+/** Pairs of neighbors are turned by an angle each, in place. */
 export const rotate = kernel(
   "rotate",
   {

@@ -36,9 +36,9 @@ class Barrier:
 
     def start(self, count: int) -> None:
         if self.count:
-            raise Fault(f"{self.name} is initialised again")
+            raise Fault(f"{self.name} is initialized again")
         if count < 1:
-            raise Fault(f"{self.name} is initialised with a count of {count}")
+            raise Fault(f"{self.name} is initialized with a count of {count}")
         self.count = self.missing = count
 
     def passes(self, parity: int) -> bool:
@@ -73,7 +73,7 @@ class Barrier:
 
     def _check(self) -> None:
         if not self.count:
-            raise Fault(f"{self.name} is used before it is initialised")
+            raise Fault(f"{self.name} is used before it is initialized")
 
     def _gather(self, clock: Clock) -> None:
         join(self.gathered, clock)

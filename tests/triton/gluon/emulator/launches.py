@@ -103,13 +103,13 @@ class EmulatedKernel:
 
 
 def on_hopper(module: ModuleType) -> Callable[..., bool]:
-    """The module's own answer to whether tensors suit its specialised kernel, on a Hopper GPU."""
+    """The module's own answer to whether tensors suit its specialized kernel, on a Hopper GPU."""
     hopper = SimpleNamespace(
         compiler=torch.compiler,
         version=SimpleNamespace(hip=None),
         cuda=SimpleNamespace(get_device_capability=lambda: (9, 0)),
     )
-    function = module._is_specialised
+    function = module._is_specialized
     names = {**vars(module), "_INTERPRETED": False, "torch": hopper}
     return FunctionType(function.__code__, names, function.__name__)
 
@@ -123,21 +123,21 @@ def emulate(
     text: ast.Module | None = None,
     names: dict[str, Any] | None = None,
 ) -> EmulatedKernel:
-    """Calls the wrapper so that its specialised kernel runs in the emulator; gives that kernel.
+    """Calls the wrapper so that its specialized kernel runs in the emulator; gives that kernel.
 
     Another `text` in place of the module's, with `names` of its own, is a mutant.
 
     @raise Fault where it does what it must not, or writes an element of an output never or twice.
     """
-    name, tuner = next((name, value) for name, value in vars(module).items() if name.endswith("_specialised_kernel"))
+    name, tuner = next((name, value) for name, value in vars(module).items() if name.endswith("_specialized_kernel"))
     if isinstance(tuner, EmulatedKernel):
         tuner = tuner.tuner
     kernel = EmulatedKernel(path, tuner, launch, text or kernel_text(path.read_text()), names or {})
-    real = {each: getattr(module, each, None) for each in (name, "_is_specialised", "_gpu_property", "_INTERPRETED")}
+    real = {each: getattr(module, each, None) for each in (name, "_is_specialized", "_gpu_property", "_INTERPRETED")}
     vars(module).update(
         {
             name: kernel,
-            "_is_specialised": on_hopper(module),
+            "_is_specialized": on_hopper(module),
             "_gpu_property": lambda _device, _name: launch.multiprocessors,
             "_INTERPRETED": True,
         }
@@ -149,7 +149,7 @@ def emulate(
             if value is not None:
                 setattr(module, each, value)
     if kernel.config is None:
-        raise Unknown("the wrapper did not launch the specialised kernel")
+        raise Unknown("the wrapper did not launch the specialized kernel")
     for label, tensor in outputs.items():
         if bool((kernel.memory.of(tensor).written_as() != 1).any()):
             raise Fault(f"elements of {label} are not written")

@@ -1,4 +1,4 @@
-"""The sum of x and residual, and its layer normalisation over the last axis, with
+"""The sum of x and residual, and its layer normalization over the last axis, with
 gradients.
 
 Written by TileScript; edit the TypeScript source instead of this file.
@@ -90,7 +90,7 @@ def add_layer_norm_forward_kernel(
         mask=mask,
         other=0.0,
     ).to(tl.float32)
-    # What is normalised is the sum as it is. Rows of few elements would lose digits
+    # What is normalized is the sum as it is. Rows of few elements would lose digits
     # with a rounded one.
     values = left + right
     tl.store(
@@ -99,8 +99,8 @@ def add_layer_norm_forward_kernel(
         mask=mask,
     )
     average = tl.sum(values, axis=0) / tl.cast(N, tl.float32)
-    centred = tl.where(mask, values - average, 0.0)
-    scale = tl.rsqrt(tl.sum(centred * centred, axis=0) / tl.cast(N, tl.float32) + eps)
+    centered = tl.where(mask, values - average, 0.0)
+    scale = tl.rsqrt(tl.sum(centered * centered, axis=0) / tl.cast(N, tl.float32) + eps)
     tl.store(mean_ptr + row * stride_mean_m, average)
     tl.store(rstd_ptr + row * stride_rstd_m, scale)
     w = tl.load(weight_ptr + cols * stride_weight_n, mask=mask, other=0.0).to(
@@ -109,7 +109,7 @@ def add_layer_norm_forward_kernel(
     b = tl.load(bias_ptr + cols * stride_bias_n, mask=mask, other=0.0).to(tl.float32)
     tl.store(
         y_ptr + row * stride_ym + cols * stride_yn,
-        (centred * scale * w + b).to(y_ptr.dtype.element_ty),
+        (centered * scale * w + b).to(y_ptr.dtype.element_ty),
         mask=mask,
     )
 
@@ -930,7 +930,7 @@ def add_layer_norm(
     y: torch.Tensor | None = None,
     sum: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The sum of x and residual, and its layer normalisation over the last axis,
+    """The sum of x and residual, and its layer normalization over the last axis,
     with gradients.
 
     Args:

@@ -1,4 +1,4 @@
-"""The sum of x and residual, and its RMS normalisation over the last axis, with
+"""The sum of x and residual, and its RMS normalization over the last axis, with
 gradients.
 
 Written by TileScript; edit the TypeScript source instead of this file.
@@ -85,7 +85,7 @@ def add_rms_norm_forward_kernel(
         mask=mask,
         other=0.0,
     ).to(tl.float32)
-    # As PyTorch does it: the sum is rounded before it is normalised.
+    # As PyTorch does it: the sum is rounded before it is normalized.
     rounded = (left + right).to(y_ptr.dtype.element_ty)
     tl.store(sum_ptr + row * stride_sum_m + cols * stride_sum_n, rounded, mask=mask)
     # Zeros past the end add nothing to the sum of squares.
@@ -740,7 +740,7 @@ def add_rms_norm(
     y: torch.Tensor | None = None,
     sum: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The sum of x and residual, and its RMS normalisation over the last axis, with
+    """The sum of x and residual, and its RMS normalization over the last axis, with
     gradients.
 
     Args:

@@ -46,7 +46,7 @@ def merge(
     given, places, LOG_RUN: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr
 ):
     """Sorts runs of 2^LOG_RUN keys, each of which rises and then falls. Runs whose
-    place has bit LOG_RUN set come out falling, the others rising: two neighbours
+    place has bit LOG_RUN set come out falling, the others rising: two neighbors
     are what the next longer merge begins with.
     """
     keys = given

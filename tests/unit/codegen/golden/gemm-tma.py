@@ -81,7 +81,7 @@ def gemm_tma_kernel(
     BLOCK_K: tl.constexpr,
     GROUP_M: tl.constexpr,
 ):
-    # Grouped order: neighbouring programs share rows of A in L2.
+    # Grouped order: neighboring programs share rows of A in L2.
     pid = tl.program_id(0)
     num_pid_m = tl.cdiv(M, BLOCK_M)
     num_pid_n = tl.cdiv(N, BLOCK_N)

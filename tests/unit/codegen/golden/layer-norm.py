@@ -1,4 +1,4 @@
-"""Layer normalisation over the last axis of a matrix, with its gradient.
+"""Layer normalization over the last axis of a matrix, with its gradient.
 
 Written by TileScript; edit the TypeScript source instead of this file.
 """
@@ -86,8 +86,8 @@ def layer_norm_forward_kernel(
         x_ptr + row * stride_xm + cols * stride_xn, mask=mask, other=0.0
     ).to(tl.float32)
     average = tl.sum(values, axis=0) / tl.cast(N, tl.float32)
-    centred = tl.where(mask, values - average, 0.0)
-    variance = tl.sum(centred * centred, axis=0) / tl.cast(N, tl.float32)
+    centered = tl.where(mask, values - average, 0.0)
+    variance = tl.sum(centered * centered, axis=0) / tl.cast(N, tl.float32)
     scale = tl.rsqrt(variance + eps)
     tl.store(mean_ptr + row * stride_mean_m, average)
     tl.store(rstd_ptr + row * stride_rstd_m, scale)
@@ -97,7 +97,7 @@ def layer_norm_forward_kernel(
     b = tl.load(bias_ptr + cols * stride_bias_n, mask=mask, other=0.0).to(tl.float32)
     tl.store(
         y_ptr + row * stride_ym + cols * stride_yn,
-        (centred * scale * w + b).to(y_ptr.dtype.element_ty),
+        (centered * scale * w + b).to(y_ptr.dtype.element_ty),
         mask=mask,
     )
 
@@ -923,7 +923,7 @@ def layer_norm(
     *,
     out: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """Layer normalisation over the last axis of a matrix, with its gradient.
+    """Layer normalization over the last axis of a matrix, with its gradient.
 
     Args:
         x: [M, N] float16 or bfloat16 or float32.

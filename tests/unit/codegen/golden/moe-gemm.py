@@ -72,7 +72,7 @@ def moe_gemm_kernel(
     BLOCK_K: tl.constexpr,
     GROUP_M: tl.constexpr,
 ):
-    # Grouped order: neighbouring programs share a block of tokens, and an expert's
+    # Grouped order: neighboring programs share a block of tokens, and an expert's
     # matrix, in L2.
     pid = tl.program_id(0)
     num_pid_n = tl.cdiv(N, BLOCK_N)

@@ -1,4 +1,4 @@
-"""RMS normalisation over the last axis of a matrix, with its gradient.
+"""RMS normalization over the last axis of a matrix, with its gradient.
 
 Written by TileScript; edit the TypeScript source instead of this file.
 """
@@ -600,7 +600,7 @@ def rms_norm(
     *,
     out: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """RMS normalisation over the last axis of a matrix, with its gradient.
+    """RMS normalization over the last axis of a matrix, with its gradient.
 
     Args:
         x: [M, N] float16 or bfloat16 or float32.

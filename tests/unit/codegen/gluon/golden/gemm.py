@@ -33,7 +33,7 @@ _INTERPRETED_GPU = {
 }
 # Binaries and grids of earlier launches.
 _LAUNCHES = {}
-# One thread at a time launches the warp-specialised kernel: its autotuner keeps the
+# One thread at a time launches the warp-specialized kernel: its autotuner keeps the
 # call's arguments.
 _ALONE = threading.RLock()
 # Triton 3.6 has other names for what the copy engine does.
@@ -115,7 +115,7 @@ def gemm_kernel(
     BLOCK_K: tl.constexpr,
     GROUP_M: tl.constexpr,
 ):
-    # Grouped order: neighbouring programs share rows of A in L2.
+    # Grouped order: neighboring programs share rows of A in L2.
     pid = tl.program_id(0)
     num_pid_m = tl.cdiv(M, BLOCK_M)
     num_pid_n = tl.cdiv(N, BLOCK_N)
@@ -200,7 +200,7 @@ def _gemm_load(
     STAGES: gl.constexpr,
 ):
     turn = 0
-    # Grouped order: neighbouring programs share rows of A in L2.
+    # Grouped order: neighboring programs share rows of A in L2.
     for pid in range(
         gl.program_id(0), gl.cdiv(M, BLOCK_M) * gl.cdiv(N, BLOCK_N), gl.num_programs(0)
     ):
@@ -255,7 +255,7 @@ def _gemm_multiply(
 ):
     layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, BLOCK_N, 16])
     turn = 0
-    # Grouped order: neighbouring programs share rows of A in L2.
+    # Grouped order: neighboring programs share rows of A in L2.
     for pid in range(
         gl.program_id(0), gl.cdiv(M, BLOCK_M) * gl.cdiv(N, BLOCK_N), gl.num_programs(0)
     ):
@@ -296,7 +296,7 @@ def _gemm_multiply(
     tma.store_wait(0)
 
 
-def _set_specialised_blocks(args):
+def _set_specialized_blocks(args):
     """Gives each descriptor the block of the config that is to run."""
     _set_block(args["a_desc"], [args["BLOCK_M"] // args["CONSUMERS"], args["BLOCK_K"]])
     _set_block(args["b_desc"], [args["BLOCK_K"], args["BLOCK_N"]])
@@ -320,7 +320,7 @@ def _set_specialised_blocks(args):
                 "DEPTH": 1,
             },
             num_warps=4,
-            pre_hook=_set_specialised_blocks,
+            pre_hook=_set_specialized_blocks,
         ),
         triton.Config(
             {
@@ -334,7 +334,7 @@ def _set_specialised_blocks(args):
                 "DEPTH": 2,
             },
             num_warps=4,
-            pre_hook=_set_specialised_blocks,
+            pre_hook=_set_specialized_blocks,
         ),
         triton.Config(
             {
@@ -348,7 +348,7 @@ def _set_specialised_blocks(args):
                 "DEPTH": 1,
             },
             num_warps=4,
-            pre_hook=_set_specialised_blocks,
+            pre_hook=_set_specialized_blocks,
         ),
         triton.Config(
             {
@@ -362,7 +362,7 @@ def _set_specialised_blocks(args):
                 "DEPTH": 2,
             },
             num_warps=4,
-            pre_hook=_set_specialised_blocks,
+            pre_hook=_set_specialized_blocks,
         ),
         triton.Config(
             {
@@ -376,7 +376,7 @@ def _set_specialised_blocks(args):
                 "DEPTH": 1,
             },
             num_warps=4,
-            pre_hook=_set_specialised_blocks,
+            pre_hook=_set_specialized_blocks,
         ),
         triton.Config(
             {
@@ -390,7 +390,7 @@ def _set_specialised_blocks(args):
                 "DEPTH": 2,
             },
             num_warps=4,
-            pre_hook=_set_specialised_blocks,
+            pre_hook=_set_specialized_blocks,
         ),
         triton.Config(
             {
@@ -404,7 +404,7 @@ def _set_specialised_blocks(args):
                 "DEPTH": 1,
             },
             num_warps=4,
-            pre_hook=_set_specialised_blocks,
+            pre_hook=_set_specialized_blocks,
         ),
         triton.Config(
             {
@@ -418,13 +418,13 @@ def _set_specialised_blocks(args):
                 "DEPTH": 2,
             },
             num_warps=4,
-            pre_hook=_set_specialised_blocks,
+            pre_hook=_set_specialized_blocks,
         ),
     ],
     key=["M", "N", "K"],
 )
 @gluon.jit
-def gemm_specialised_kernel(
+def gemm_specialized_kernel(
     a_desc,
     b_desc,
     c_desc,
@@ -642,7 +642,7 @@ def gemm(
         raise _beyond_int32("gemm: out")
     if _INTERPRETED:
         _check_bfloat16("gemm", a.dtype)
-    if _is_specialised(a, b, c):
+    if _is_specialized(a, b, c):
 
         def _programs(meta):
             return (
@@ -653,7 +653,7 @@ def gemm(
             )
 
         with _ALONE:
-            gemm_specialised_kernel[_programs](
+            gemm_specialized_kernel[_programs](
                 _described(a), _described(b), _described(c), M, K, N
             )
         return c
@@ -920,8 +920,8 @@ def _reaches(distance, axes):
     )
 
 
-def _is_specialised(*tensors):
-    """Whether the GPU and the layouts of the tensors suit the warp-specialised
+def _is_specialized(*tensors):
+    """Whether the GPU and the layouts of the tensors suit the warp-specialized
     kernel.
     """
     if _INTERPRETED or torch.compiler.is_compiling() or torch.version.hip:

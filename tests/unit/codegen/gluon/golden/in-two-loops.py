@@ -33,7 +33,7 @@ _INTERPRETED_GPU = {
 }
 # Binaries and grids of earlier launches.
 _LAUNCHES = {}
-# One thread at a time launches the warp-specialised kernel: its autotuner keeps the
+# One thread at a time launches the warp-specialized kernel: its autotuner keeps the
 # call's arguments.
 _ALONE = threading.RLock()
 # Triton 3.6 has other names for what the copy engine does.
@@ -481,7 +481,7 @@ def _in_two_loops_multiply(
     tma.store_wait(0)
 
 
-def _set_specialised_blocks(args):
+def _set_specialized_blocks(args):
     """Gives each descriptor the block of the config that is to run."""
     _set_block(args["q_desc"], [1, args["BLOCK_M"] // args["CONSUMERS"], args["D"]])
     _set_block(args["k_desc"], [1, args["BLOCK_N"], args["D"]])
@@ -494,23 +494,23 @@ def _set_specialised_blocks(args):
         triton.Config(
             {"BLOCK_M": 128, "BLOCK_N": 64, "CONSUMERS": 2, "STAGES": 2},
             num_warps=4,
-            pre_hook=_set_specialised_blocks,
+            pre_hook=_set_specialized_blocks,
         ),
         triton.Config(
             {"BLOCK_M": 64, "BLOCK_N": 64, "CONSUMERS": 1, "STAGES": 2},
             num_warps=4,
-            pre_hook=_set_specialised_blocks,
+            pre_hook=_set_specialized_blocks,
         ),
         triton.Config(
             {"BLOCK_M": 128, "BLOCK_N": 128, "CONSUMERS": 2, "STAGES": 2},
             num_warps=4,
-            pre_hook=_set_specialised_blocks,
+            pre_hook=_set_specialized_blocks,
         ),
     ],
     key=["S", "D", "CAUSAL"],
 )
 @gluon.jit
-def in_two_loops_specialised_kernel(
+def in_two_loops_specialized_kernel(
     q_desc,
     k_desc,
     v_desc,
@@ -826,7 +826,7 @@ def in_two_loops(
         raise ValueError(f"in_two_loops: D must be a power of two from 16 up, got {D}")
     if _INTERPRETED:
         _check_bfloat16("in_two_loops", q.dtype)
-    if _is_specialised(q, k, v, o) and D in (64, 128):
+    if _is_specialized(q, k, v, o) and D in (64, 128):
 
         def _programs(meta):
             return (
@@ -837,7 +837,7 @@ def in_two_loops(
             )
 
         with _ALONE:
-            in_two_loops_specialised_kernel[_programs](
+            in_two_loops_specialized_kernel[_programs](
                 _described(q),
                 _described(k),
                 _described(v),
@@ -1129,8 +1129,8 @@ def _reaches(distance, axes):
     )
 
 
-def _is_specialised(*tensors):
-    """Whether the GPU and the layouts of the tensors suit the warp-specialised
+def _is_specialized(*tensors):
+    """Whether the GPU and the layouts of the tensors suit the warp-specialized
     kernel.
     """
     if _INTERPRETED or torch.compiler.is_compiling() or torch.version.hip:

@@ -32,7 +32,7 @@ _INTERPRETED_GPU = {
     "major": 9,
     "minor": 0,
 }
-# One thread at a time launches the warp-specialised kernel: its autotuner keeps the
+# One thread at a time launches the warp-specialized kernel: its autotuner keeps the
 # call's arguments.
 _ALONE = threading.RLock()
 # Triton 3.6 has other names for what the copy engine does.
@@ -489,7 +489,7 @@ def _linear_gelu_multiply(
     tma.store_wait(0)
 
 
-def _set_specialised_blocks(args):
+def _set_specialized_blocks(args):
     """Gives each descriptor the block of the config that is to run."""
     _set_block(
         args["x_block_desc"], [args["BLOCK_M"] // args["CONSUMERS"], args["BLOCK_K"]]
@@ -517,7 +517,7 @@ def _set_specialised_blocks(args):
                 "DEPTH": 1,
             },
             num_warps=4,
-            pre_hook=_set_specialised_blocks,
+            pre_hook=_set_specialized_blocks,
         ),
         triton.Config(
             {
@@ -533,7 +533,7 @@ def _set_specialised_blocks(args):
                 "DEPTH": 2,
             },
             num_warps=4,
-            pre_hook=_set_specialised_blocks,
+            pre_hook=_set_specialized_blocks,
         ),
         triton.Config(
             {
@@ -549,7 +549,7 @@ def _set_specialised_blocks(args):
                 "DEPTH": 1,
             },
             num_warps=4,
-            pre_hook=_set_specialised_blocks,
+            pre_hook=_set_specialized_blocks,
         ),
         triton.Config(
             {
@@ -566,13 +566,13 @@ def _set_specialised_blocks(args):
             },
             num_warps=4,
             maxnreg=128,
-            pre_hook=_set_specialised_blocks,
+            pre_hook=_set_specialized_blocks,
         ),
     ],
     key=["M", "N", "K"],
 )
 @gluon.jit
-def linear_gelu_specialised_kernel(
+def linear_gelu_specialized_kernel(
     x_block_desc,
     weight_block_desc,
     y_block_desc,
@@ -840,7 +840,7 @@ def linear_gelu(
     multi_processor_count = _gpu_property(device, "multi_processor_count")
     if _INTERPRETED:
         _check_bfloat16("linear_gelu", x.dtype)
-    if _is_specialised(x, weight, y):
+    if _is_specialized(x, weight, y):
 
         def _programs(meta):
             return (
@@ -851,7 +851,7 @@ def linear_gelu(
             )
 
         with _ALONE:
-            linear_gelu_specialised_kernel[_programs](
+            linear_gelu_specialized_kernel[_programs](
                 _described(x),
                 _described(weight),
                 _described(y),
@@ -1120,8 +1120,8 @@ def _reaches(distance, axes):
     )
 
 
-def _is_specialised(*tensors):
-    """Whether the GPU and the layouts of the tensors suit the warp-specialised
+def _is_specialized(*tensors):
+    """Whether the GPU and the layouts of the tensors suit the warp-specialized
     kernel.
     """
     if _INTERPRETED or torch.compiler.is_compiling() or torch.version.hip:

@@ -33,7 +33,7 @@ _INTERPRETED_GPU = {
 }
 # Binaries and grids of earlier launches.
 _LAUNCHES = {}
-# One thread at a time launches the warp-specialised kernel: its autotuner keeps the
+# One thread at a time launches the warp-specialized kernel: its autotuner keeps the
 # call's arguments.
 _ALONE = threading.RLock()
 # Triton 3.6 has other names for what the copy engine does.
@@ -467,7 +467,7 @@ def _relative_attention_multiply(
     tma.store_wait(0)
 
 
-def _set_specialised_blocks(args):
+def _set_specialized_blocks(args):
     """Gives each descriptor the block of the config that is to run."""
     _set_block(
         args["q_desc"], [1, args["BLOCK_M"] // args["CONSUMERS"], args["HEAD_DIM"]]
@@ -484,18 +484,18 @@ def _set_specialised_blocks(args):
         triton.Config(
             {"BLOCK_M": 128, "BLOCK_N": 64, "CONSUMERS": 2, "STAGES": 2},
             num_warps=4,
-            pre_hook=_set_specialised_blocks,
+            pre_hook=_set_specialized_blocks,
         ),
         triton.Config(
             {"BLOCK_M": 64, "BLOCK_N": 64, "CONSUMERS": 1, "STAGES": 2},
             num_warps=4,
-            pre_hook=_set_specialised_blocks,
+            pre_hook=_set_specialized_blocks,
         ),
     ],
     key=["S", "HEAD_DIM"],
 )
 @gluon.jit
-def relative_attention_specialised_kernel(
+def relative_attention_specialized_kernel(
     q_desc,
     k_desc,
     v_desc,
@@ -841,7 +841,7 @@ def relative_attention(
         )
     if _INTERPRETED:
         _check_bfloat16("relative_attention", q.dtype)
-    if _is_specialised(q, k, v, o) and HEAD_DIM in (64, 128):
+    if _is_specialized(q, k, v, o) and HEAD_DIM in (64, 128):
 
         def _programs(meta):
             return (
@@ -852,7 +852,7 @@ def relative_attention(
             )
 
         with _ALONE:
-            relative_attention_specialised_kernel[_programs](
+            relative_attention_specialized_kernel[_programs](
                 _described(q),
                 _described(k),
                 _described(v),
@@ -1133,8 +1133,8 @@ def _reaches(distance, axes):
     )
 
 
-def _is_specialised(*tensors):
-    """Whether the GPU and the layouts of the tensors suit the warp-specialised
+def _is_specialized(*tensors):
+    """Whether the GPU and the layouts of the tensors suit the warp-specialized
     kernel.
     """
     if _INTERPRETED or torch.compiler.is_compiling() or torch.version.hip:

@@ -1,0 +1,80 @@
+/** Each code has an example that shows it and its remedy, and is said somewhere. */
+import { readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { catalog, type DiagnosticCode } from "../../../src/diagnostics/catalog/index.js";
+import type { Edit } from "../../../src/diagnostics/diagnostic.js";
+import { kernelFileOf } from "../../../src/diagnostics/explanations/explanation.js";
+import { codesByArea, explanations } from "../../../src/diagnostics/explanations/index.js";
+import { sourceFiles, SRC } from "../../../docs/folders.js";
+import { shownBy } from "./shown.js";
+
+const FOLDER = join(import.meta.dirname, ".examples");
+afterAll(() => rmSync(FOLDER, { recursive: true, force: true }));
+
+/** Codes whose remedy is mechanical in the example. */
+const EDITED: ReadonlySet<DiagnosticCode> = new Set(["hidden-coercion", "unknown-option", "state-as-value"]);
+
+/** A file after its edits, the last one first. */
+function edited(file: string, edits: readonly Edit[]): string {
+  let text = readFileSync(file, "utf8");
+  const starts = [0, ...Array.from(text.matchAll(/\n/g), ({ index }) => index + 1)];
+  const place = ({ line, column }: Edit["at"]) => starts[line - 1]! + column - 1;
+  for (const { at, end, text: by } of edits.toReversed()) text = text.slice(0, place(at)) + by + text.slice(place(end));
+  return text;
+}
+
+const codes = Object.values(codesByArea).flat();
+const ofKernels = codes.filter((code) => "fails" in explanations[code]);
+
+describe.each(ofKernels)("%s", (code: DiagnosticCode) => {
+  const example = explanations[code];
+  if (!("fails" in example)) return;
+
+  test("the example says it, and nothing else", async () => {
+    const shown = await shownBy(join(FOLDER, code, "fails.ts"), example.fails, example);
+    expect(`${shown[0]?.code}: ${shown[0]?.message}`).toBe(`${code}: ${example.says}`);
+    expect(shown.filter((each) => each.code !== code)).toEqual([]);
+  });
+
+  test("an edit of it gives the mended example", async () => {
+    const file = join(FOLDER, code, "fails.ts");
+    const shown = await shownBy(file, example.fails, example);
+    const edits = shown.flatMap(({ edit }) => edit ?? []);
+    if (edits.length > 0) expect(edited(file, edits)).toBe(kernelFileOf(example.passes));
+    expect(edits.length > 0).toBe(EDITED.has(code));
+  });
+
+  test("the mended example says nothing", async () => {
+    expect(await shownBy(join(FOLDER, code, "passes.ts"), example.passes, example)).toEqual([]);
+  });
+});
+
+const isCatalog = (file: string): boolean => file.startsWith("diagnostics/");
+const texts = sourceFiles()
+  .filter((file) => !isCatalog(file))
+  .map((file) => [file, readFileSync(join(SRC, file), "utf8")] as const);
+
+test("every code is said somewhere", () => {
+  const names = new Map(
+    Object.values(catalog).flatMap((area) => Object.entries(area).map(([name, { code }]) => [code, name] as const)),
+  );
+  const used = (code: DiagnosticCode) => new RegExp(`\\b${names.get(code)}\\b(?!:)`);
+  const own = readFileSync(join(SRC, "diagnostics/catalog/rule-codes.ts"), "utf8");
+  // The rules' codes are chosen there, by the words of a sentence.
+  const families = own.slice(own.indexOf("const families"));
+  const silent = codes.filter(
+    (code) => ![...texts.map(([, text]) => text), families].some((text) => used(code).test(text)),
+  );
+  expect(silent).toEqual([]);
+});
+
+test("every code has one entry, and an explanation", () => {
+  expect(codes).toEqual([...new Set(codes)]);
+  expect(codes.toSorted()).toEqual(Object.keys(explanations).toSorted());
+});
+
+test("no file but the catalog spells a code as a string", () => {
+  const spelt = new RegExp(`\\b(?:fail|problem|warning)\\(\\s*["'\`]|\\bcode: "(?:${codes.join("|")})"`);
+  expect(texts.filter(([, text]) => spelt.test(text)).map(([file]) => file)).toEqual([]);
+});

@@ -16,7 +16,7 @@ const shared = {
 };
 
 const settings = {
-  setupFiles: "tests/support/once.ts",
+  setupFiles: "tests/support/skip-passed.ts",
   testTimeout: 120_000,
   // Every kernel that a test builds keeps the rules of each stage (src/check/stages.ts).
   env: { TILESCRIPT_STAGES: "1" },

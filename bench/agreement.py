@@ -94,7 +94,7 @@ def run_case(folder, case, device, interpreted):
     """Describes the outputs that break their rule, and counts those with all bits equal."""
     import numpy as np
     import torch
-    from tilescript_worker import calling, modules
+    from tilescript_worker import invoke, modules
 
     path = os.path.join(folder, f"case_{abs(hash(case['id']))}.py")
     with open(path, "w") as file:
@@ -105,8 +105,8 @@ def run_case(folder, case, device, interpreted):
             setattr(module, jit, Unfused(getattr(module, jit)))
     names = [None if "left_out" in tensor else tensor["name"] for tensor in case["outputs"]]
     tensors = {tensor["name"]: decode(tensor, device) for tensor in case["inputs"]}
-    arguments = tensors | calling.given(case)
-    results = calling.results(module.kernel_fn, arguments, names)
+    arguments = tensors | invoke.given(case)
+    results = invoke.results(module.kernel_fn, arguments, names)
     expected = [None if "left_out" in tensor else decode(tensor, "cpu") for tensor in case["outputs"]]
     found, equal = [], 0
     for tensor, want in zip(case["outputs"], expected, strict=True):
@@ -130,11 +130,11 @@ def run_chunk(lines, worker, interpreted, answers):
         sys.path.insert(0, worker)
         if interpreted:
             import torch
-            from tilescript_worker import bf16, booleans
+            from tilescript_worker import patch_bf16, patch_conditions
 
             torch.set_num_threads(1)
-            bf16.install()
-            booleans.install()
+            patch_bf16.install()
+            patch_conditions.install()
         for line in lines:
             case = json.loads(line)
             answer = {"id": case["id"], "group": group_of(case)}

@@ -14,7 +14,7 @@ import { relativeAttention } from "../examples/relative-attention.js";
 import { softmax } from "../examples/softmax.js";
 import { vectorAdd } from "../examples/vector-add.js";
 import { compile } from "../src/pipeline/compile-kernel.js";
-import { createSourceIndex } from "../src/source/source-index.js";
+import { createSourceIndex } from "../src/source/call-site-index.js";
 import { root } from "../tests/support/tsc.js";
 import { rounded, writeReport } from "./write-report.js";
 

@@ -9,7 +9,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "python"))
 
-from tilescript_worker.calling import call, given, out_arguments
+from tilescript_worker.invoke import call, given, out_arguments
 from tilescript_worker.device import choose, describe
 from tilescript_worker.inputs import Guarded, values_of
 from tilescript_worker.modules import load

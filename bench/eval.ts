@@ -26,14 +26,14 @@ import { pagedAttention } from "../examples/paged-attention.js";
 import { softmax } from "../examples/softmax.js";
 import { adamwStochastic } from "../examples/stochastic-rounding.js";
 import { vectorAdd } from "../examples/vector-add.js";
-import type { Case } from "../src/contract/compiled.js";
+import type { Case } from "../src/compiled/compiled-kernel.js";
 import { definitionOf, type KernelDefinition } from "../src/dsl/definition.js";
 import { type OperatorDefinition, traceOperator } from "../src/dsl/operator.js";
 import { trace } from "../src/dsl/trace.js";
 import { launchOf } from "../src/eval/case-launch.js";
 import { inputsOf } from "../src/eval/evaluate-case.js";
 import { evaluateKernel } from "../src/eval/evaluate-kernel.js";
-import { findPython } from "../src/runtime/python/environment.js";
+import { findPython } from "../src/runtime/worker/environment.js";
 import { verifyRequest } from "../src/runtime/devices/request.js";
 import { openWorkspace } from "../src/runtime/devices/workspace.js";
 

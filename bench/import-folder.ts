@@ -14,12 +14,12 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import type { CompiledKernel } from "../src/contract/compiled.js";
+import type { CompiledKernel } from "../src/compiled/compiled-kernel.js";
 import { parseTypes } from "../src/import/given-types.js";
-import { importKernel, type ImportedKernel, isEqual } from "../src/runtime/importing/imported-kernel.js";
-import { openScratch } from "../src/runtime/importing/scratch.js";
+import { importKernel, type ImportedKernel, isEqual } from "../src/runtime/import-check/imported-kernel.js";
+import { openScratch } from "../src/runtime/import-check/scratch.js";
 import { thisMachine } from "../src/runtime/devices/machine.js";
-import type { ImportRequest, ReadKernel } from "../src/runtime/python/protocol.js";
+import type { ImportRequest, ReadKernel } from "../src/runtime/worker/protocol.js";
 import { proofDiagnostics } from "../src/runtime/report/proof-text.js";
 import { recordPart } from "./import-record.js";
 import { columns, type ImportSeconds, MeteredWorker, secondsText } from "./import-seconds.js";

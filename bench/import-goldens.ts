@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { build } from "tilescript";
 import { thisMachine } from "../src/runtime/devices/machine.js";
-import { isEqual } from "../src/runtime/importing/imported-kernel.js";
+import { isEqual } from "../src/runtime/import-check/imported-kernel.js";
 import { examples } from "../tests/support/examples.js";
 import { bodiesOf, openReimporter } from "../tests/triton/import/reimport.js";
 

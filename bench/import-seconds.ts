@@ -1,7 +1,7 @@
 /** Seconds that an import of a kernel takes: in Triton's compiler, in the user's script, and in what is ours. */
 import { performance } from "node:perf_hooks";
-import type { MatchResult, Reply, Spent, WorkerRequest } from "../src/runtime/python/protocol.js";
-import { Worker } from "../src/runtime/python/worker.js";
+import type { MatchResult, Reply, Spent, WorkerRequest } from "../src/runtime/worker/protocol.js";
+import { Worker } from "../src/runtime/worker/worker.js";
 
 /** Seconds of one processor, but for `wall`. */
 export interface ImportSeconds {

@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { findPython } from "../src/runtime/python/environment.js";
+import { findPython } from "../src/runtime/worker/environment.js";
 
 /** The script's exit code, or 3 without a Python that has torch and triton. It gets the folder, then `args`. */
 export async function runOnModules(

@@ -9,13 +9,13 @@ import { performance } from "node:perf_hooks";
 import { parseArgs } from "node:util";
 import { type CompiledKernel, TileScriptError } from "tilescript";
 import { cases } from "tilescript/testing";
-import type { Case } from "../src/contract/compiled.js";
+import type { Case } from "../src/compiled/compiled-kernel.js";
 import { mutationOf } from "../tests/kernels/mutants/draw-mutation.js";
 import { subjects } from "../tests/kernels/mutants/mutations.js";
 import { Seeded } from "../tests/kernels/mutants/seed.js";
 import { recipeOf } from "../tests/kernels/random/draw.js";
 import { accept } from "../tests/kernels/random/jobs.js";
-import { contradicted } from "../tests/support/proved.js";
+import { contradicted } from "../tests/support/soundness.js";
 import { fc } from "../tests/support/property.js";
 
 const { values: flags } = parseArgs({

@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import type { DiagnosticCode } from "../src/diagnostics/catalog/index.js";
 import { excerptOf, type Parts } from "../src/diagnostics/explanations/explanation.js";
 import { explanations } from "../src/diagnostics/explanations/index.js";
-import { torchFunctions } from "../src/torch/torch-functions.js";
+import { torchFunctions } from "../src/torch/functions.js";
 import { groups } from "../site/pages.js";
 import { type Entry, isMethod, sections, written } from "./language.js";
 import { specGroups } from "./spec-page.js";

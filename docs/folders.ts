@@ -8,53 +8,55 @@ import { fileURLToPath } from "node:url";
 
 export const SRC = resolve(import.meta.dirname, "../src");
 
-/** What each folder is, in a sentence. Entry files lie in `src` itself and join the folders. */
+/** A sentence about each folder. Entry files lie in `src` itself and join the folders. */
 export const folders = {
-  diagnostics: "Messages, and where in the author's code they point.",
-  contract: "The interface of a compiled kernel: plain data, an evaluator, tolerances.",
-  picture: "What programs read and write, drawn as SVG.",
+  diagnostics: "Diagnostics: codes, messages, remedies, and locations in the author's code.",
+  compiled: "The interface of a compiled kernel: plain data, an evaluator, tolerances.",
+  visualize: "Memory accesses of programs, drawn as SVG.",
   types: "Dtypes, shapes, constexprs and tiles, each as a type for the editor and a function for the build.",
-  numerics: "Numbers of every dtype and arrays of them, computed exactly as Triton's targets do.",
-  torch: "PyTorch's functions for references: their types, the recorder, their values in float64.",
+  numerics: "Scalars and arrays of every dtype, with the exact semantics of Triton's targets.",
+  torch: "PyTorch's functions for references: types, the recorder, values in float64.",
   values: "Operands during evaluation, and the addresses of views and blocks.",
-  terms: "Integers and truth values as expressions over symbols, and kinds of numbers.",
-  ir: "The program: statements, op records, the builder that makes them, their text.",
-  source: "The author's file: names, comments, and a lint for JavaScript that ignores traced values.",
-  analysis: "Facts about a program: signs, tile sizes, descriptors, ops that a Triton version lacks.",
-  prove: "What holds of a kernel for every shape and config: accesses in bounds, all written, no races.",
+  symbolic: "Symbolic integer and boolean terms, and number classes.",
+  ir: "The intermediate representation: statements, op records, the builder, the printer.",
+  source:
+    "Static analysis of the author's file: names, comments, and a lint for JavaScript that ignores traced values.",
+  analysis: "Facts about the IR: signs, tile sizes, descriptors, version requirements.",
+  prove:
+    "Proofs for every shape and config: accesses in bounds, outputs complete, no races, no overflow, neutral padding.",
   rules: "The type rule of each op, once as a type and once as a function.",
-  params: "A kernel's parameters and spec, as types.",
+  params: "Types of a kernel's parameters and spec.",
   ops: "One record for each op: its function, type rule, Python and evaluation.",
-  lower: "Views as pointers and masks.",
-  specialize: "Kernels that Hopper's warps share out: their form, their plan, and a model of its barriers.",
-  dsl: "What authors write besides ops: kernels, params, loops, branches, state; and how they are traced.",
-  check: "Checks of a finished program, for every dtype and every config.",
-  eval: "The evaluator: runs a program on arrays and reports wrong accesses.",
-  codegen: "A program as Python: syntax and layout, names, bodies, wrappers, operators, modules.",
-  import: "A Triton kernel's Python as the text of a kernel file.",
-  call: "Arrays on the host, and how a call's arguments become a case.",
+  lower: "Lowering of views to pointers and masks.",
+  dsl: "The authoring API except ops: kernels, params, loops, branches, variables; and tracing.",
+  check: "Checks of a finished IR, for every dtype and every config.",
+  eval: "The evaluator: executes the IR on arrays and reports wrong accesses.",
+  codegen: "Python from the IR: syntax, names, bodies, warp specialization, wrappers, operators, modules.",
+  import: "Translation of a Triton kernel's Python to a kernel file.",
+  "host-call": "Arrays on the host, and the test case that a call's arguments make.",
   runtime:
-    "Environments, workers, devices, cases, reports and commands; it sees compiled kernels only, and the text of imported ones.",
+    "Environments, workers, devices, test cases, reports and commands; it sees compiled kernels only, and the text of imported ones.",
   pipeline: "From the author's function to a runnable kernel: trace, check, lower, emit.",
   testing: "Matchers for test runners.",
 } as const satisfies Readonly<Record<string, string>>;
 
-/** The folders inside of these keep an order too, in the same way. */
+/** The order of the folders inside a folder, by the same rule. Files beside them come last. */
 export const inner: Readonly<Record<string, readonly string[]>> = {
-  codegen: ["python", "names", "body", "gluon", "wrapper", "torch", "operator", "module"],
+  prove: ["algebra", "model", "properties"],
+  codegen: ["syntax", "names", "body", "warp-specialize", "wrapper", "reference", "operator", "module"],
   runtime: [
     "system",
-    "python",
-    "hosts",
+    "worker",
+    "remote",
     "cases",
     "devices",
-    "compile",
+    "target-compile",
     "verify",
     "measure",
     "report",
     "invocation",
     "package",
-    "importing",
+    "import-check",
     "commands",
     "cli",
   ],

@@ -1,5 +1,5 @@
 /** The table of `docs/proofs.md`: what is proved of each example. */
-import type { Certificate, Property } from "../src/contract/compiled.js";
+import type { Certificate, Property } from "../src/compiled/compiled-kernel.js";
 import { build } from "../src/pipeline/build.js";
 import { examples } from "../tests/support/examples.js";
 

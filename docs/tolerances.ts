@@ -1,4 +1,4 @@
-/** `python/tilescript_worker/tolerances.py`: the figures of `src/contract/tolerance.ts` for files without TileScript. */
+/** `python/tilescript_worker/tolerances.py`: the figures of `src/compiled/tolerance.ts` for files without TileScript. */
 import {
   dotPrecision,
   MOST,
@@ -8,7 +8,7 @@ import {
   smallest,
   unitRoundoff,
   UNITS,
-} from "../src/contract/tolerance.js";
+} from "../src/compiled/tolerance.js";
 import { type DTypeName, dtypeTable } from "../src/types/dtype.js";
 
 const byDType = (name: string, says: string, figures: Readonly<Record<string, number>>): string[] => {
@@ -20,7 +20,7 @@ const byDType = (name: string, says: string, figures: Readonly<Record<string, nu
 export function tolerancesModule(): string {
   return `"""How far an output may be from its float64 reference.
 
-Generated from src/contract/tolerance.ts by \`\`npm run docs\`\`; edit that file instead.
+Generated from src/compiled/tolerance.ts by \`\`npm run docs\`\`; edit that file instead.
 """
 
 import torch

@@ -2,10 +2,10 @@
 import { readFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { CompiledKernel, Property, Verdict } from "../src/contract/compiled.js";
+import type { CompiledKernel, Property, Verdict } from "../src/compiled/compiled-kernel.js";
 import { originalPositionFor, TraceMap } from "@jridgewell/trace-mapping";
-import { accessPicture } from "../src/picture/access-picture.js";
-import { programMap } from "../src/picture/program-map.js";
+import { accessPicture } from "../src/visualize/access-picture.js";
+import { programMap } from "../src/visualize/program-map.js";
 import { build } from "../src/pipeline/build.js";
 import { caseText } from "../src/runtime/cases/case-text.js";
 import { proofSummary } from "../src/runtime/report/proof-text.js";

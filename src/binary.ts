@@ -4,4 +4,4 @@ import { terminal } from "./runtime/system/streams.js";
 
 /** Runs the command with these arguments and returns its exit code. */
 export const run = (args: readonly string[]): Promise<number> =>
-  runBinary(args, terminal, () => Promise.all([import("./index.js"), import("./source/source-index.js")]));
+  runBinary(args, terminal, () => Promise.all([import("./index.js"), import("./source/call-site-index.js")]));

@@ -1,6 +1,6 @@
 /** The entry for bundlers: builds kernels without the author's source, and evaluates them. */
 import { compile } from "./pipeline/compile-kernel.js";
-import type { CompiledKernel } from "./contract/compiled.js";
+import type { CompiledKernel } from "./compiled/compiled-kernel.js";
 import type { KernelFunction } from "./params/kernel.js";
 import { kernelOn } from "./pipeline/runnable.js";
 

@@ -1,6 +1,6 @@
 /** The public surface that Node and browsers share: everything that needs only JavaScript. */
 export { compile, type CompileOptions } from "./pipeline/compile-kernel.js";
-export type { Access, AccessKind, WantedAccesses } from "./contract/access.js";
+export type { Access, AccessKind, WantedAccesses } from "./compiled/access.js";
 export type {
   Case,
   CompiledKernel,
@@ -11,17 +11,17 @@ export type {
   Finding,
   Signature,
   Tolerance,
-} from "./contract/compiled.js";
+} from "./compiled/compiled-kernel.js";
 export type { DiagnosticCode, FindingCode } from "./diagnostics/catalog/index.js";
 export { TileScriptError, type Diagnostic, type Edit, type Location } from "./diagnostics/diagnostic.js";
-export { NDArray, type DataOf, type Nested, type TypedArray, type TypedArrayOf } from "./call/ndarray.js";
-export type * from "./call/call-types.js";
-export { accessPicture } from "./picture/access-picture.js";
-export { programMap } from "./picture/program-map.js";
+export { NDArray, type DataOf, type Nested, type TypedArray, type TypedArrayOf } from "./host-call/ndarray.js";
+export type * from "./host-call/types.js";
+export { accessPicture } from "./visualize/access-picture.js";
+export { programMap } from "./visualize/program-map.js";
 export { op } from "./dsl/operator.js";
 export { constexpr, descriptor, pointer, scalar, tensor } from "./dsl/params.js";
 export { python } from "./dsl/record-reference.js";
-export { tl } from "./dsl/guarded-tl.js";
+export { tl } from "./dsl/tl-namespace.js";
 export { libdevice } from "./ops/libdevice.js";
 
 // Declaration files of authors need a name here for every type that can occur in an export.
@@ -44,8 +44,8 @@ export type * from "./params/kernel.js";
 export type { DimsOfParams, FreeSizes, SizeNames, TensorNames } from "./params/param-names.js";
 export type * from "./params/param-types.js";
 export type * from "./params/operator-types.js";
-export type { Problem } from "./types/problem.js";
+export type { Problem } from "./types/rule-error.js";
 export type { Dim, Shape } from "./types/shape.js";
 export type * from "./params/spec.js";
 export type { Mut, Scalar, Tile, TileLike } from "./types/tile.js";
-export type { OptionalTorchTensor, Torch, TorchScalar, TorchTensor } from "./torch/torch-types.js";
+export type { OptionalTorchTensor, Torch, TorchScalar, TorchTensor } from "./torch/types.js";

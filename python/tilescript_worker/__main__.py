@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from .parent import end_with
+from .parent_watch import end_with
 from .protocol import Handler, serve
 
 

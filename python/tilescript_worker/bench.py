@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from .calling import Arguments, call, given, results
+from .invoke import Arguments, call, given, results
 from .compare import compare
 from .device import Device
 from .gpu_state import gpu_state

@@ -4,7 +4,7 @@ An element is right when ``|got - expected| <= atol + rtol * |expected| + rms * 
 and ``magnitude`` the root mean square of all elements or of those beside it on one axis, when it is exactly what
 rounding ``expected`` to the output's dtype gives (so an overflow to infinity counts as right where it is due), or when
 both are NaN. An integer is right when it is the expected one, or up to ``atol`` from it in no more than the part
-``share`` of the elements. The request brings the tolerance, which ``src/contract/tolerance.ts`` decides. Gradients may
+``share`` of the elements. The request brings the tolerance, which ``src/compiled/tolerance.ts`` decides. Gradients may
 also differ by what rounding leaves of them (``rounding.py``).
 """
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .index_sums import IndexSums
-from .nodes import Node, Nodes, in_order
+from .value_graph import Node, Nodes, in_order
 
 USE = re.compile(r"%[\w.$-]+(?:#\d+)?")
 # One name for all results of an operation, `%0:2`, or a name for each, `%left, %right`.

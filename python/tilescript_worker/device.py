@@ -7,7 +7,7 @@ import platform
 from dataclasses import dataclass
 from typing import Any
 
-from . import misses
+from . import cache_misses
 from .protocol import RequestError
 
 
@@ -50,22 +50,22 @@ def choose(wanted: str, only: int | None = None) -> Device:
     if wanted == "interpreter":
         # Triton reads this when it decorates its own library, so it has to stand before the first import.
         os.environ["TRITON_INTERPRET"] = "1"
-        from . import assertions, bf16, booleans, extremes, floats, indices, lacking
+        from . import patch_assertions, patch_bf16, patch_conditions, patch_argmax_nan, patch_scalars, patch_loop_indices, patch_unsupported
 
-        bf16.install()
-        booleans.install()
-        extremes.install()
-        floats.install()
-        indices.install()
-        lacking.install()
-        assertions.install()
+        patch_bf16.install()
+        patch_conditions.install()
+        patch_argmax_nan.install()
+        patch_scalars.install()
+        patch_loop_indices.install()
+        patch_unsupported.install()
+        patch_assertions.install()
         return Device("interpreter", "cpu")
     os.environ.pop("TRITON_INTERPRET", None)
     if wanted == "compiler":
         return Device("compiler", "cpu")
     if wanted != gpu or not torch.cuda.is_available():
         raise RequestError("no-device", f"torch {torch.__version__} sees no {wanted} device; use --device auto")
-    misses.install()
+    cache_misses.install()
     return Device(wanted, "cuda", count)
 
 

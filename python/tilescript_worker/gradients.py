@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from .calling import Arguments, call, given
+from .invoke import Arguments, call, given
 from .compare import compare
 from .device import Device
 from .inputs import Guarded

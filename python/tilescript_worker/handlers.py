@@ -5,7 +5,7 @@ from __future__ import annotations
 from .bench import bench
 from .compile import compile_ahead, compile_case
 from .device import choose, describe
-from .lookups import launches
+from .cache_keys import launches
 from .prewarm import prewarm
 from .protocol import Handler
 from .run import run

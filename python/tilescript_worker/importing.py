@@ -22,9 +22,9 @@ from .descriptors import blocks_of, instead_of_pointer, named_blocks, with_block
 from .given_types import listed, refusal, stars, unknown_names
 from .host import first_config, launch_of, tuning_of
 from .modules import import_file
-from .other_constants import observe_others
+from .constexpr_variants import observe_others
 from .protocol import RequestError
-from .spent import in_script, measured
+from .cpu_time import in_script, measured
 from .ttir import Argument, Block, Observed, ttir
 from .typed_tree import Trees
 from .user_file import import_user_file

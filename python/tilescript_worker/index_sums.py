@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from .nodes import Node, Nodes
+from .value_graph import Node, Nodes
 
 # Each product of nodes that are no sums, with how often it is added.
 Sum = dict[tuple[int, ...], int]

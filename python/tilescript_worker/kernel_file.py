@@ -171,7 +171,7 @@ def may_run_in_tf32(products: Sequence[str]) -> bool:
 def tolerance_of_sum(
     dtype: torch.dtype, terms: int, way: float, rtol: float | None, atol: float | None
 ) -> dict[str, float]:
-    """The rule of ``toleranceOfSum`` in ``src/contract/tolerance.ts``; a test compares the two."""
+    """The rule of ``toleranceOfSum`` in ``src/compiled/tolerance.ts``; a test compares the two."""
     own = RELATIVE.get(dtype)
     if not dtype.is_floating_point:
         steps = math.floor(atol or 0.0)

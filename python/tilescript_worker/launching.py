@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from . import gradients
-from .calling import Arguments, are_placed, call, given, out_arguments
+from .invoke import Arguments, are_placed, call, given, out_arguments
 from .inputs import blank
 from .modules import load
 from .specialized import kernel_of, specialized

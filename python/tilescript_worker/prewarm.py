@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from .bench import chosen_config
-from .calling import Arguments, call, given
+from .invoke import Arguments, call, given
 from .device import Device
 from .inputs import values_of
 from .modules import autotuners, load

@@ -1,4 +1,4 @@
-"""The wire: newline-delimited JSON. ``src/runtime/python/protocol.ts`` has the same messages as types."""
+"""The wire: newline-delimited JSON. ``src/runtime/worker/protocol.ts`` has the same messages as types."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from .call_sites import CallSite, call_site
 from .descriptors import described
-from .spent import in_script
+from .cpu_time import in_script
 from .ttir import TARGET, Argument
 
 # Of each kernel, which a script may launch thousands of times.

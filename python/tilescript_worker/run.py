@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from .calling import Arguments, given, results
+from .invoke import Arguments, given, results
 from .device import Device
 from .failures import compiler_output
 from .inputs import dtype_of, flat, strides_of, values_of

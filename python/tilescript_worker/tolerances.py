@@ -1,6 +1,6 @@
 """How far an output may be from its float64 reference.
 
-Generated from src/contract/tolerance.ts by ``npm run docs``; edit that file instead.
+Generated from src/compiled/tolerance.ts by ``npm run docs``; edit that file instead.
 """
 
 import torch

@@ -18,7 +18,7 @@ from triton.compiler import ASTSource
 from triton.compiler.code_generator import CodeGenerator
 from triton.compiler.compiler import make_backend
 
-from .spent import in_triton
+from .cpu_time import in_triton
 
 # The front end is the same for every GPU but for questions about the target.
 TARGET = GPUTarget("cuda", 90, 32)

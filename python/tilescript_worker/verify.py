@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
-from . import gradients, misses
-from .calling import Arguments, GuardedMemory, are_placed, given, guard_operators, out_arguments, results
+from . import gradients, cache_misses
+from .invoke import Arguments, GuardedMemory, are_placed, given, guard_operators, out_arguments, results
 from .compare import compare, largest_difference
 from .device import Device
 from .failures import compiler_output, describe, is_misfit
@@ -25,7 +25,7 @@ from .specialized import specialized
 
 def verify(request: dict[str, Any], device: Device) -> dict[str, Any]:
     """Serves a ``verify`` request."""
-    compiled = misses.count()
+    compiled = cache_misses.count()
     module = load(request["module"], request["jits"], request["config"], request.get("gpu"))
     guard_operators(module, device.torch)
     values = values_of(request, module)
@@ -67,7 +67,7 @@ def verify(request: dict[str, Any], device: Device) -> dict[str, Any]:
         "problems": problems,
         "corrupted": corrupted,
         "specialized": taken,
-        "compiled": misses.count() - compiled,
+        "compiled": cache_misses.count() - compiled,
         "unreliable": unreliable(request, device),
     }
 

@@ -1,5 +1,5 @@
 /** What the playground's page and its worker say to each other. */
-import type { Comparison, Config } from "../../src/contract/compiled.js";
+import type { Comparison, Config } from "../../src/compiled/compiled-kernel.js";
 import type { Diagnostic, Location } from "../../src/diagnostics/diagnostic.js";
 import type { Chosen } from "./shown-case.js";
 

@@ -1,6 +1,6 @@
 /** A case that a picture shows well: what the reader chose, else small blocks and sizes. */
 import { compile, TileScriptError } from "../../src/browser.js";
-import type { Case, CompiledKernel, Config } from "../../src/contract/compiled.js";
+import type { Case, CompiledKernel, Config } from "../../src/compiled/compiled-kernel.js";
 import type { SourceIndex } from "../../src/ir/source.js";
 import { smallCase } from "../../src/runtime/cases/small-case.js";
 

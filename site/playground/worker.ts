@@ -1,12 +1,12 @@
 /** Builds, evaluates and proves the reader's kernel, away from the page: an endless loop stops no more than this worker. */
 import { originalPositionFor, TraceMap } from "@jridgewell/trace-mapping";
 import { accessPicture, compile, programMap, TileScriptError } from "../../src/browser.js";
-import type { CompiledKernel } from "../../src/contract/compiled.js";
+import type { CompiledKernel } from "../../src/compiled/compiled-kernel.js";
 import { KernelDefinition } from "../../src/dsl/definition.js";
 import { OperatorDefinition } from "../../src/dsl/operator.js";
 import type { SourceIndex } from "../../src/ir/source.js";
 import { proofDiagnostics, proofSummary } from "../../src/runtime/report/proof-text.js";
-import { indexTexts } from "../../src/source/source-texts.js";
+import { indexTexts } from "../../src/source/file-texts.js";
 import { type Mark, markOf, type Reply, type Request } from "./protocol.js";
 import { shownCase } from "./shown-case.js";
 import { type Imported, importTexts } from "./texts.js";

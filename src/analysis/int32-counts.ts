@@ -18,7 +18,7 @@ import {
   type TensorParam,
   type Value,
 } from "../ir/nodes.js";
-import type { IntegerMeaning } from "../terms/meanings.js";
+import type { IntegerMeaning } from "../symbolic/integer-semantics.js";
 import { bodiesOf, definitions, walkAll } from "../ir/walk.js";
 import { dtypeTable, isInt, members } from "../types/dtype.js";
 import { indexValues, originsIn, sourcesIn } from "./index-values.js";

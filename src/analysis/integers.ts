@@ -12,7 +12,7 @@ import {
   type Statement,
   type Value,
 } from "../ir/nodes.js";
-import type { IntegerMeaning } from "../terms/meanings.js";
+import type { IntegerMeaning } from "../symbolic/integer-semantics.js";
 import { bodiesOf, computedBy, definitions, hostBlocksOf } from "../ir/walk.js";
 import type { Type } from "../types/types.js";
 

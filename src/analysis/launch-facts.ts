@@ -3,7 +3,7 @@
  * none of it: nothing checks one on a GPU.
  */
 import { type Argument, isLiteral, type KernelIR } from "../ir/nodes.js";
-import type { IntegerMeaning } from "../terms/meanings.js";
+import type { IntegerMeaning } from "../symbolic/integer-semantics.js";
 import { tileSizes } from "./tile-sizes.js";
 import { Integers } from "./integers.js";
 

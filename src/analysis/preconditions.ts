@@ -13,8 +13,8 @@ import {
   type Value,
 } from "../ir/nodes.js";
 import { DESCRIPTOR_BYTES, INT32_REACH, MAX_GRID, MAX_NUMEL } from "../types/limits.js";
-import { describedSizes, describedTensors, isOnlyDescribed } from "./described.js";
-import { unsurePowers } from "./powers.js";
+import { describedSizes, describedTensors, isOnlyDescribed } from "./descriptor-tensors.js";
+import { unsurePowers } from "./power-of-two-dims.js";
 import { LaunchFacts } from "./launch-facts.js";
 import { nonNegativeValues } from "./signs.js";
 import { tileSizes } from "./tile-sizes.js";

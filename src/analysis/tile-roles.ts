@@ -1,5 +1,5 @@
 /** What the constexprs that configs choose are to a kernel's tiles, for a search that nobody has declared a space for. */
-import type { TileRole } from "../contract/compiled.js";
+import type { TileRole } from "../compiled/compiled-kernel.js";
 import { isValue, type KernelIR, type OpStatement, paramsOf, type Statement, type Value } from "../ir/nodes.js";
 import { argumentsOf, bodiesOf, blocksOf, resultsOf, valuesIn, walk, walkAll } from "../ir/walk.js";
 import type { Dim } from "../types/shape.js";

@@ -4,7 +4,7 @@
  */
 import type { Argument, KernelIR } from "../ir/nodes.js";
 import { masksAxis } from "../values/view-addresses.js";
-import { Covered, type Limit } from "./covered.js";
+import { Covered, type Limit } from "./in-bounds.js";
 import { LaunchFacts } from "./launch-facts.js";
 import { nonNegativeValues } from "./signs.js";
 

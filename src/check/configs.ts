@@ -1,5 +1,5 @@
 /** Checks configs against the kernel's constexprs, and what autotuning needs to measure correctly. */
-import { type Config, launchOptionNames } from "../contract/compiled.js";
+import { type Config, launchOptionNames } from "../compiled/compiled-kernel.js";
 import { type Diagnostic, problem, type Said, warning } from "../diagnostics/diagnostic.js";
 import {
   configMissing,

@@ -2,7 +2,7 @@
 import { type Diagnostic, problem, warning } from "../diagnostics/diagnostic.js";
 import { tritonVersion } from "../diagnostics/catalog/definition-codes.js";
 import type { KernelIR } from "../ir/nodes.js";
-import { usesOf39 } from "../analysis/newer-uses.js";
+import { usesOf39 } from "../analysis/version-requirements.js";
 
 /** A warning if the kernel does not say that it needs 3.9, an error if it says that it runs on 3.6. */
 export function checkVersions(ir: KernelIR): readonly Diagnostic[] {

@@ -6,7 +6,7 @@
  */
 import { unusedValue } from "../diagnostics/catalog/control-codes.js";
 import { type Diagnostic, problem, warning } from "../diagnostics/diagnostic.js";
-import { hasFalsyObjects } from "../ir/falsy.js";
+import { hasFalsyObjects } from "../ir/falsy-objects.js";
 import type { Argument, Block, KernelIR, OpStatement, ReadStatement, Statement, Value } from "../ir/nodes.js";
 import { argumentsOf, bodiesOf, hostBlocksOf, resultsOf, valuesIn, walkUses } from "../ir/walk.js";
 import type { Type } from "../types/types.js";

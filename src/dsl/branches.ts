@@ -4,9 +4,9 @@ import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { branchCondition, branchOrder, branchValues, misplacedExit } from "../diagnostics/catalog/control-codes.js";
 import { type Builder, builder } from "../ir/builder.js";
 import { captureLocation } from "../diagnostics/callsite.js";
-import { type Body, type ResultForm, runBody } from "../ir/entries.js";
+import { type Body, type ResultForm, runBody } from "../ir/retrace.js";
 import { Handle } from "../ir/handle.js";
-import { repeatResults } from "../ir/repeats.js";
+import { repeatResults } from "../ir/retrace-matcher.js";
 import {
   type Argument,
   type Block,
@@ -16,7 +16,7 @@ import {
   type Value,
   type Variable,
 } from "../ir/nodes.js";
-import type { Checked } from "../types/problem.js";
+import type { Checked } from "../types/rule-error.js";
 import { sameElem } from "../types/dtype.js";
 import { showShape } from "../types/shape.js";
 import type { Type } from "../types/types.js";

@@ -1,5 +1,5 @@
 /** `config` as a function: constants stand in the config, and the launch computes the rest. */
-import { launchOptionNames } from "../contract/compiled.js";
+import { launchOptionNames } from "../compiled/compiled-kernel.js";
 import { fail } from "../diagnostics/diagnostic.js";
 import { configName } from "../diagnostics/catalog/config-codes.js";
 import { changedState } from "../diagnostics/catalog/control-codes.js";

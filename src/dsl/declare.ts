@@ -15,7 +15,7 @@ import {
   type TensorParam,
   type Value,
 } from "../ir/nodes.js";
-import { chosenFunction } from "./choice.js";
+import { chosenFunction } from "./constexpr-function.js";
 import { type KernelDefinition, rawConfigs } from "./definition.js";
 import { isOptional, type ParamDescription } from "./params.js";
 import { sharingStrides } from "./shared-strides.js";

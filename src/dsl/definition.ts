@@ -1,7 +1,7 @@
 /** A kernel as its author defines it. */
-import { type Config, type GivenTolerance, type Space, launchOptionNames } from "../contract/compiled.js";
-import { type ByGpu, type ConfigGpu, listsOf } from "../contract/configs-by-gpu.js";
-import type { KernelTargets } from "../contract/kernel-targets.js";
+import { type Config, type GivenTolerance, type Space, launchOptionNames } from "../compiled/compiled-kernel.js";
+import { type ByGpu, type ConfigGpu, listsOf } from "../compiled/configs-by-gpu.js";
+import type { KernelTargets } from "../compiled/kernel-targets.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { missingPart, notAKernel, pythonName, unknownPart } from "../diagnostics/catalog/definition-codes.js";
 import { paramKind, paramName } from "../diagnostics/catalog/param-codes.js";
@@ -9,7 +9,7 @@ import { kernelCall } from "../diagnostics/catalog/operator-codes.js";
 import { unknownName } from "../diagnostics/catalog/operand-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import type { Handle } from "../ir/handle.js";
-import { checkTolerance } from "../contract/given-tolerance.js";
+import { checkTolerance } from "../compiled/declared-tolerance.js";
 import { whyNoFunction, whyNoGrid } from "../params/kernel-call-types.js";
 import { whyParam } from "../params/param-kind.js";
 import { launch } from "./kernel-call.js";

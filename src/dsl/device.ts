@@ -1,5 +1,5 @@
 /** `device` of the callbacks that run before a launch: properties of the GPU, under PyTorch's names. */
-import { devicePropertyNames } from "../contract/device-properties.js";
+import { devicePropertyNames } from "../compiled/device-properties.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import type { Builder } from "../ir/builder.js";
 import { Handle } from "../ir/handle.js";

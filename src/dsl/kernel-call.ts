@@ -16,8 +16,8 @@ import {
   whyTensor,
   whyUnknown,
 } from "../params/kernel-call-types.js";
-import { isTorchNode, type Launched, type TorchArgument, type TorchNode } from "../torch/torch-node.js";
-import { argument, noted, tensorProxy } from "../torch/torch-proxy.js";
+import { isTorchNode, type Launched, type TorchArgument, type TorchNode } from "../torch/node.js";
+import { argument, noted, tensorProxy } from "../torch/proxy.js";
 import type { KernelDefinition } from "./definition.js";
 
 /** A tensor as known before anything runs: the names of its sizes, and its dtype. */

@@ -6,11 +6,11 @@ import { type Builder, builder } from "../ir/builder.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import type { Constexpr, ConstLike } from "../types/constexpr.js";
 import type { Elem } from "../types/dtype.js";
-import { enterBody, type Returned, runBody } from "../ir/entries.js";
+import { enterBody, type Returned, runBody } from "../ir/retrace.js";
 import { Handle, isHandle, isState } from "../ir/handle.js";
-import { repeatParams } from "../ir/repeats.js";
+import { repeatParams } from "../ir/retrace-matcher.js";
 import type { Argument, ForStatement } from "../ir/nodes.js";
-import type { Checked } from "../types/problem.js";
+import type { Checked } from "../types/rule-error.js";
 import {
   type EndOrOptions,
   type RangeElement,

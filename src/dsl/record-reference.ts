@@ -2,8 +2,8 @@
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { referenceResult, specInputs } from "../diagnostics/catalog/reference-codes.js";
 import { type Author, type Given, record } from "../torch/record-author.js";
-import type { Reference, TorchNode } from "../torch/torch-node.js";
-import { isRecord, nodeOf, tensorProxy } from "../torch/torch-proxy.js";
+import type { Reference, TorchNode } from "../torch/node.js";
+import { isRecord, nodeOf, tensorProxy } from "../torch/proxy.js";
 
 /** Python source for a reference that the recorder cannot express: the body of `reference_fn`. */
 export function python(

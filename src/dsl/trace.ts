@@ -1,7 +1,7 @@
 /** Runs an author's function once, with symbolic arguments, and records it as IR. */
 import { typeOfArgument } from "../ir/typed.js";
-import { checkOutputTolerances, type ToleratedOutput } from "../contract/given-tolerance.js";
-import { launchOptionNames, SPECIALISE, type Specialize } from "../contract/compiled.js";
+import { checkOutputTolerances, type ToleratedOutput } from "../compiled/declared-tolerance.js";
+import { launchOptionNames, SPECIALISE, type Specialize } from "../compiled/compiled-kernel.js";
 import { type Diagnostic, fail, heeding, type Location, TileScriptError } from "../diagnostics/diagnostic.js";
 import { placeThrown } from "../diagnostics/callsite.js";
 import { changedState, earlyExit, loopBounds, unusedValue } from "../diagnostics/catalog/control-codes.js";
@@ -9,7 +9,7 @@ import { kernelResult, specValue } from "../diagnostics/catalog/definition-codes
 import { unknownName } from "../diagnostics/catalog/operand-codes.js";
 import { gridAxes, heuristicTarget, hostResult } from "../diagnostics/catalog/host-codes.js";
 import { Builder, recording } from "../ir/builder.js";
-import { questionBody, questioned, type Returned, runBody } from "../ir/entries.js";
+import { questionBody, questioned, type Returned, runBody } from "../ir/retrace.js";
 import { differenceOf } from "../ir/same-statements.js";
 import { Handle, isHandle, isQuestioned, valueOf } from "../ir/handle.js";
 import {
@@ -37,7 +37,7 @@ import { deviceProperties } from "./device.js";
 import { declare, type Described, handles, isMeta } from "./declare.js";
 import { configOf, type KernelDefinition, rawConfigs, type RawSpec } from "./definition.js";
 import { registerGiven, registerTensor } from "./methods.js";
-import { inputsOf, providersOf, recorded } from "./recorded.js";
+import { inputsOf, providersOf, recorded } from "./record-spec.js";
 import { checkShapes, checkSpec } from "./check-spec.js";
 import { namedArguments, pythonName } from "./unknown-names.js";
 import { rangeRequirements, type TraceHost, withRange } from "./ranges.js";

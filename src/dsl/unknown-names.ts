@@ -3,7 +3,7 @@ import { unknownName } from "../diagnostics/catalog/operand-codes.js";
 import { stateAsValue } from "../diagnostics/catalog/rule-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { fail, type Said } from "../diagnostics/diagnostic.js";
-import { nearName } from "../diagnostics/near-name.js";
+import { nearName } from "../diagnostics/did-you-mean.js";
 import { activeBuilder } from "../ir/builder.js";
 import { EXPORTS, keywordName } from "../diagnostics/python-names.js";
 import { Handle, valueOf } from "../ir/handle.js";
@@ -18,7 +18,7 @@ import {
   foreignToPointers,
   foreignToTensors,
   foreignToViews,
-} from "../types/foreign.js";
+} from "../types/unsupported-names.js";
 import { showType, type Type } from "../types/types.js";
 
 type Names = Readonly<Record<string, string>>;

@@ -1,5 +1,5 @@
 /** Keeps the accesses of a run, of one program or of all. */
-import type { Access, AccessKind, WantedAccesses } from "../contract/access.js";
+import type { Access, AccessKind, WantedAccesses } from "../compiled/access.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import { permute, sizeOf } from "../numerics/array.js";
 import { stepsAlong } from "../values/axis-lanes.js";

@@ -1,10 +1,10 @@
 /** Atomics: performed lane by lane, in program order. */
-import { allocate } from "../numerics/pool.js";
+import { allocate } from "../numerics/buffer-pool.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import { uninitialized, waitsForever, writeToInput } from "../diagnostics/catalog/finding-codes.js";
 import { sizeOf, type TileArray, tileArray } from "../numerics/array.js";
 import type { Addresses, AtomicAccess, Constant } from "../values/runtime-values.js";
-import { noteAtomic } from "./accesses.js";
+import { noteAtomic } from "./shadow-memory.js";
 import { lanesOf, type Mask } from "./lanes.js";
 import { spread, tensorOf, union } from "./memory-access.js";
 import type { Sanitizer } from "./sanitizer.js";

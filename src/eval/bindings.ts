@@ -1,5 +1,5 @@
 /** Values known before a program runs: sizes, scalars, constexprs, dtypes, and what the host computes from them. */
-import { type DeviceProperties, H200 } from "../contract/device-properties.js";
+import { type DeviceProperties, H200 } from "../compiled/device-properties.js";
 import { type DTypeName, type Elem, reflect, reflections } from "../types/dtype.js";
 import { unroundedDType } from "../numerics/numeric.js";
 import {

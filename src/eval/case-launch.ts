@@ -1,5 +1,5 @@
 /** The launch values of a case. */
-import type { Case, Ranges } from "../contract/compiled.js";
+import type { Case, Ranges } from "../compiled/compiled-kernel.js";
 import { absentSizes } from "../analysis/optional-sizes.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { rangeOf } from "../ir/walk.js";

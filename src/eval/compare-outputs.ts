@@ -1,12 +1,12 @@
 /** Compares outputs with their reference. The Python worker has the same rules. */
-import type { Comparison, TensorData, Tolerance } from "../contract/compiled.js";
+import type { Comparison, TensorData, Tolerance } from "../compiled/compiled-kernel.js";
 import type { DTypeName, IntName } from "../types/dtype.js";
 import { isFloat } from "../numerics/numeric.js";
 import { round } from "../numerics/numeric-float.js";
 import { coordinates } from "./findings.js";
 import { magnitudes } from "./magnitude.js";
 import { wrapInteger } from "../numerics/numeric-int.js";
-import { NotEvaluated, TorchRefuses } from "../torch/not-evaluated.js";
+import { NotEvaluated, TorchRefuses } from "../torch/errors.js";
 
 /** What is expected of an output. Integers beyond 2^53 are bigints. */
 export interface Expected {

@@ -2,7 +2,7 @@
  * Compares the lowered kernel, which is emitted, with the author's on the same inputs. If they differ, the lowering is
  * wrong, or an address that only the emitted code computes overflows.
  */
-import type { Finding, TensorData } from "../contract/compiled.js";
+import type { Finding, TensorData } from "../compiled/compiled-kernel.js";
 import { lowering } from "../diagnostics/catalog/finding-codes.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { evaluateKernel, type Run, type RunResult } from "./evaluate-kernel.js";

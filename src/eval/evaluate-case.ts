@@ -1,18 +1,18 @@
 /**
  * Evaluates one case of a kernel and compares it with its reference: the implementation of `CompiledKernel.evaluate`.
  */
-import type { Case, EvaluateOptions, Evaluation, Signature, TensorData } from "../contract/compiled.js";
+import type { Case, EvaluateOptions, Evaluation, Signature, TensorData } from "../compiled/compiled-kernel.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { formatLocation } from "../diagnostics/diagnostic.js";
 import { walkAll } from "../ir/walk.js";
 import { Prints } from "./prints.js";
 import { AccessRecord } from "./access-record.js";
 import { Bindings, type Launch } from "./bindings.js";
-import { checkRoom } from "./case-room.js";
+import { checkRoom } from "./memory-limit.js";
 import { checkHostValues } from "./host-values.js";
 import { evaluateForms } from "./emitted-form.js";
 import { evaluateKernel, type RunResult } from "./evaluate-kernel.js";
-import { judge } from "./judge.js";
+import { judge } from "./compare-reference.js";
 import type { Tolerances } from "./reference-outputs.js";
 import { checkRanges, describedInputs, makeInputs } from "./make-inputs.js";
 import { launchOf, rangesOf, sizesOf } from "./case-launch.js";

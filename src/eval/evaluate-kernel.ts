@@ -1,8 +1,8 @@
 /** Runs every program of a kernel's grid in-process, and checks every access. */
-import { dataText } from "../contract/data-text.js";
-import type { Finding, Layout, ProgramOrder, TensorData } from "../contract/compiled.js";
+import { dataText } from "../compiled/canonical-json.js";
+import type { Finding, Layout, ProgramOrder, TensorData } from "../compiled/compiled-kernel.js";
 import { checkHostValues } from "./host-values.js";
-import { OutOfTime } from "../contract/out-of-time.js";
+import { OutOfTime } from "../compiled/timeout.js";
 import { formatLocation, type Location, TileScriptError } from "../diagnostics/diagnostic.js";
 import { neverWritten } from "../diagnostics/catalog/finding-codes.js";
 import { full } from "../numerics/array.js";
@@ -23,14 +23,14 @@ import {
 import type { Addresses, DescriptorRuntime, Runtime } from "../values/runtime-values.js";
 import type { AccessRecord } from "./access-record.js";
 import { Bindings, type Launch } from "./bindings.js";
-import { checkRoom } from "./case-room.js";
+import { checkRoom } from "./memory-limit.js";
 import { Program } from "./program.js";
 import type { Prints } from "./prints.js";
 import { programOrder } from "./program-order.js";
 import { Sanitizer } from "./sanitizer.js";
 import { APART, Tensor, UnknownAddress } from "./tensor.js";
 import { TimeLimit } from "./time-limit.js";
-import { namingLoads } from "./unset-lanes.js";
+import { namingLoads } from "./poison-sources.js";
 
 export interface Run extends Launch {
   /** Values of each input and updated tensor, by name. */

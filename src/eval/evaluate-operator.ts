@@ -9,7 +9,7 @@ import type {
   Signature,
   TensorData,
   Work,
-} from "../contract/compiled.js";
+} from "../compiled/compiled-kernel.js";
 import { tileArray } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
 import type { DTypeName } from "../types/dtype.js";
@@ -22,23 +22,23 @@ import {
   type ReferenceInputs,
   type TorchArgument,
   type TorchNode,
-} from "../torch/torch-node.js";
+} from "../torch/node.js";
 import { isFloat } from "../numerics/numeric.js";
 import { AccessRecord } from "./access-record.js";
 import { Bindings } from "./bindings.js";
 import { evaluateForms } from "./emitted-form.js";
 import { notEvaluated } from "./evaluate-case.js";
 import type { Run, RunResult } from "./evaluate-kernel.js";
-import { judge } from "./judge.js";
+import { judge } from "./compare-reference.js";
 import type { Tolerances } from "./reference-outputs.js";
-import { checkElements } from "./case-room.js";
+import { checkElements } from "./memory-limit.js";
 import { checkRanges, describedInputs, makeInputs } from "./make-inputs.js";
 import { launchOf, rangesOf } from "./case-launch.js";
 import { refusal } from "./refusal.js";
-import { NotEvaluated } from "../torch/not-evaluated.js";
+import { NotEvaluated } from "../torch/errors.js";
 import { evaluateReference } from "../torch/evaluate-torch.js";
 import { UnknownAddress } from "./tensor.js";
-import { workOf } from "./work.js";
+import { workOf } from "./cost-estimate.js";
 
 /** A number, a flag or a choice. */
 type Scalar = number | boolean | string;

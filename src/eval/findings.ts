@@ -1,5 +1,5 @@
 /** Collects findings: one for each code and source location, with a count, and no more than a reader can use. */
-import type { Finding } from "../contract/compiled.js";
+import type { Finding } from "../compiled/compiled-kernel.js";
 import type { Message } from "../diagnostics/catalog/define-code.js";
 import type { FindingCode } from "../diagnostics/catalog/index.js";
 import type { Location } from "../diagnostics/diagnostic.js";

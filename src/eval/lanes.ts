@@ -1,11 +1,11 @@
 /** Determines which lanes of an access are performed: those that no mask turns off and whose address is valid. */
-import type { AccessKind } from "../contract/access.js";
+import type { AccessKind } from "../compiled/access.js";
 import type { Message } from "../diagnostics/catalog/define-code.js";
 import type { FindingCode } from "../diagnostics/catalog/index.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import { falseInBounds, outOfBounds, uninitialized } from "../diagnostics/catalog/finding-codes.js";
 import { broadcastTo, either, sizeOf, type TileArray } from "../numerics/array.js";
-import { ones, zeros } from "../numerics/pool.js";
+import { ones, zeros } from "../numerics/buffer-pool.js";
 import type { Addresses } from "../values/runtime-values.js";
 import type { Describe, Sanitizer } from "./sanitizer.js";
 import type { Tensor } from "./tensor.js";

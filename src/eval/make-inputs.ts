@@ -7,20 +7,20 @@ import type {
   SpecialValue,
   TensorData,
   TensorSignature,
-} from "../contract/compiled.js";
+} from "../compiled/compiled-kernel.js";
 import { sizeOf, tileArray } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
 import { type DTypeName, isSigned } from "../types/dtype.js";
-import { allocate } from "../numerics/pool.js";
+import { allocate } from "../numerics/buffer-pool.js";
 import { isBig, isFloat, type BigData, type FloatDType, type NumberData } from "../numerics/numeric.js";
 import { floatFormats, round } from "../numerics/numeric-float.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { normal, seedOf, uniform } from "../numerics/seeded-random.js";
 import { evaluateReference } from "../torch/evaluate-torch.js";
-import type { ReferenceInputs, TorchNode } from "../torch/torch-node.js";
+import type { ReferenceInputs, TorchNode } from "../torch/node.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { specInputs } from "../diagnostics/catalog/reference-codes.js";
-import type { TorchArray } from "../torch/torch-array.js";
+import type { TorchArray } from "../torch/array.js";
 
 /** Bound of integers without a declared range: sums of small integers are exact in any dtype. */
 const SMALL = 8;

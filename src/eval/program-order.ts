@@ -1,5 +1,5 @@
 /** The order in which programs run. */
-import type { ProgramOrder } from "../contract/compiled.js";
+import type { ProgramOrder } from "../compiled/compiled-kernel.js";
 import { seedOf, shuffled, uniform } from "../numerics/seeded-random.js";
 
 /**

@@ -29,15 +29,15 @@ import {
   type WhileStatement,
 } from "../ir/nodes.js";
 import { isBig } from "../numerics/numeric.js";
-import { type Mark, mark, pooled, release, unpooled } from "../numerics/pool.js";
+import { type Mark, mark, pooled, release, unpooled } from "../numerics/buffer-pool.js";
 import type { Constant, FunctionRuntime, ResultType, Runtime } from "../values/runtime-values.js";
 import { type Type } from "../types/types.js";
 import { assignedIn } from "../ir/walk.js";
-import { Arithmetic } from "./watched-arithmetic.js";
+import { Arithmetic } from "./overflow-checks.js";
 import type { Bindings } from "./bindings.js";
-import { FixedValues } from "./fixed.js";
-import { inOwnDTypes, keepsDTypes } from "./kept-dtypes.js";
-import { type Launched, Running } from "./running.js";
+import { FixedValues } from "./uniform-values.js";
+import { inOwnDTypes, keepsDTypes } from "./dtype-sensitive-ops.js";
+import { type Launched, Running } from "./execution-state.js";
 
 type Step = () => void;
 type Get = () => Runtime;

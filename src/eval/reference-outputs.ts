@@ -1,13 +1,13 @@
 /** Compares the outputs of a case with those of the kernel's reference. */
-import type { Comparison, TensorData, Tolerance } from "../contract/compiled.js";
+import type { Comparison, TensorData, Tolerance } from "../compiled/compiled-kernel.js";
 import { fail, TileScriptError } from "../diagnostics/diagnostic.js";
 import { referenceResult, torchCall } from "../diagnostics/catalog/reference-codes.js";
 import { type KernelIR, tensorsOf } from "../ir/nodes.js";
 import { evaluateReference } from "../torch/evaluate-torch.js";
-import { NotEvaluated, TorchRefuses } from "../torch/not-evaluated.js";
-import { type TorchArray, torchArray } from "../torch/torch-array.js";
-import { kindOf, kindOfDType, type TorchKind } from "../torch/torch-kind.js";
-import type { ReferenceInputs, TorchNode } from "../torch/torch-node.js";
+import { NotEvaluated, TorchRefuses } from "../torch/errors.js";
+import { type TorchArray, torchArray } from "../torch/array.js";
+import { kindOf, kindOfDType, type TorchKind } from "../torch/kind.js";
+import type { ReferenceInputs, TorchNode } from "../torch/node.js";
 import type { DTypeName } from "../types/dtype.js";
 import { compareOutput } from "./compare-outputs.js";
 

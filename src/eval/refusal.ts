@@ -1,6 +1,6 @@
 /** Checks, before anything runs, whether a kernel can be launched with a case's sizes. */
 import { tooThin, MAX_NUMEL } from "../types/limits.js";
-import type { Case, Layout } from "../contract/compiled.js";
+import type { Case, Layout } from "../compiled/compiled-kernel.js";
 import { areContiguous, sizeOf } from "../numerics/array.js";
 import { isFloat } from "../numerics/numeric.js";
 import { holdsExactly, round } from "../numerics/numeric-float.js";
@@ -25,7 +25,7 @@ import type { Constant } from "../values/runtime-values.js";
 import { Bindings } from "./bindings.js";
 import { launchOf } from "./case-launch.js";
 import { divisionByZero, isLost } from "./host-values.js";
-import { refusedNumber } from "./refused-number.js";
+import { refusedNumber } from "./constant-range.js";
 import { layoutStrides } from "./tensor.js";
 import { isPower } from "../types/dims.js";
 

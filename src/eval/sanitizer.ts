@@ -2,12 +2,12 @@
 import type { Message } from "../diagnostics/catalog/define-code.js";
 import type { FindingCode } from "../diagnostics/catalog/index.js";
 import type { Location } from "../diagnostics/diagnostic.js";
-import type { AccessKind } from "../contract/access.js";
+import type { AccessKind } from "../compiled/access.js";
 import type { Addresses } from "../values/runtime-values.js";
 import type { AccessRecord } from "./access-record.js";
 import { coordinates, Findings } from "./findings.js";
 import type { Lanes } from "./lanes.js";
-import { Order } from "./order.js";
+import { Order } from "./happens-before.js";
 
 /** Describes the mistake of one lane. */
 export type Describe = (lane: number) => Message<FindingCode>;

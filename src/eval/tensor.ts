@@ -1,10 +1,10 @@
 /** A tensor's memory during evaluation: its elements, placed by its strides, and which program accessed each. */
-import type { Layout, TensorData } from "../contract/compiled.js";
+import type { Layout, TensorData } from "../compiled/compiled-kernel.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import { fromNumbers, sizeOf, stridedIndex, stridesOf, take, tileArray } from "../numerics/array.js";
 import type { DTypeName } from "../types/dtype.js";
 import { movable } from "../numerics/lane-loops.js";
-import { allocate } from "../numerics/pool.js";
+import { allocate } from "../numerics/buffer-pool.js";
 import { type BigData, isBig, type NumberData, type TileData } from "../numerics/numeric.js";
 import type { Allocation } from "../values/runtime-values.js";
 import { coordinates } from "./findings.js";

@@ -1,5 +1,5 @@
 /** The end of a case that runs for too long. */
-import { OutOfTime } from "../contract/out-of-time.js";
+import { OutOfTime } from "../compiled/timeout.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 
 /** How many steps pass between two looks at the clock. */

@@ -6,7 +6,7 @@ import type { Op } from "../ir/op.js";
 import { type LibdeviceName, letterOf } from "../rules/libdevice-rules.js";
 import { libdeviceTable } from "../rules/libdevice-table.js";
 import type { DTypeName } from "../types/dtype.js";
-import { rootOf } from "./absent.js";
+import { rootOf } from "./dead-code.js";
 import type { Context } from "./context.js";
 import type { Bound, GivenArguments } from "./op-calls.js";
 import type { Call } from "./tree.js";

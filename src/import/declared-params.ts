@@ -6,7 +6,7 @@ import { descriptorText } from "./descriptors.js";
 import { callback, type HostNames } from "./host-text.js";
 import type { LiftedAxis, LiftedTensor } from "./lift/lifted-tensors.js";
 import { reads, writes } from "./liveness.js";
-import { givenFlags } from "./given-flags.js";
+import { givenFlags } from "./presence-flags.js";
 import { namesAskedForNone } from "./none-tests.js";
 import { both } from "./operators.js";
 import type { GivenArgument, KernelTree, ParameterTree } from "./tree.js";

@@ -1,7 +1,7 @@
 /** The argument of `--types`: what a launch passes for each parameter, such as `x:*fp16,M:i32,BLOCK=64`. */
 import { dtypeTable, type DTypeName } from "../types/dtype.js";
 import type { GivenArgument, GivenSignature, Known } from "./tree.js";
-import { nearName } from "../diagnostics/near-name.js";
+import { nearName } from "../diagnostics/did-you-mean.js";
 import { dtypeName, isDTypeName, SHORT_NAMES } from "./value.js";
 
 /** Triton's own name of a dtype in signatures: `fp16` for `float16`, `i32` for `int32`. */

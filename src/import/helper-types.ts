@@ -1,5 +1,5 @@
 /** The types of helper functions' parameters in the text of a kernel file, which its build shows. */
-import type { HelperSignature } from "../contract/compiled.js";
+import type { HelperSignature } from "../compiled/compiled-kernel.js";
 import type { HelperTypes } from "./kernel-text.js";
 
 /** A parameter that calls give several types has none. */

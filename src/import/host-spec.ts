@@ -1,7 +1,7 @@
 /** The parts of a spec that say how a kernel is launched: grid, configs, heuristics. */
 import type { DeclaredParam } from "./declared-params.js";
 import { callback, fixedValue, type HostNames } from "./host-text.js";
-import type { Inferred } from "./inferred/inferred.js";
+import type { Inferred } from "./launch-facts/launch-facts.js";
 import type { HostTree, KernelTree, LaunchOptionValues, Tuning } from "./tree.js";
 
 const todo = (text: string): string => `// TODO(import): ${text}`;

@@ -2,13 +2,13 @@
 import { format } from "prettier";
 import { authorName } from "./author-name.js";
 import type { KernelContext } from "./context.js";
-import { decided } from "./decided.js";
+import { decided } from "./constant-branches.js";
 import { type DTypeVariable, dtypeVariables } from "./dtype-variables.js";
 import { type DeclaredParam, declaredParams } from "./declared-params.js";
 import { FunctionScope, type Refuted } from "./function-scope.js";
 import { hostLines } from "./host-spec.js";
 import type { HostNames } from "./host-text.js";
-import type { Inferred } from "./inferred/inferred.js";
+import type { Inferred } from "./launch-facts/launch-facts.js";
 import type { LiftedTensor } from "./lift/lifted-tensors.js";
 import { reads } from "./liveness.js";
 import { statements } from "./translate-statements.js";

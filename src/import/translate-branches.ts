@@ -1,5 +1,5 @@
 /** Python's `if` as `tl.when`: arms change state, or give the values that what follows uses. */
-import { type Arm, type Arms, armsOf, conditionsOf, opening } from "./arms.js";
+import { type Arm, type Arms, armsOf, conditionsOf, opening } from "./if-arms.js";
 import type { Context } from "./context.js";
 import { childrenOf, defines, liveBefore, reads, targetNames, writes } from "./liveness.js";
 import { both, either, negated } from "./operators.js";

@@ -1,7 +1,7 @@
 /** Python's expressions as TypeScript. */
 import { call } from "./translate-calls.js";
 import type { Context } from "./context.js";
-import { NOT_GIVEN, usesAbsent } from "./absent.js";
+import { NOT_GIVEN, usesAbsent } from "./dead-code.js";
 import { binary, both, compare, either, hasMethods, negated } from "./operators.js";
 import type { Attribute, Comparison, Expression, Subscript, View } from "./tree.js";
 import {

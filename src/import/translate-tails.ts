@@ -2,7 +2,7 @@
  * What follows a branch, written once and called in each arm: for names that have another dtype or shape in each, which
  * no variable of the program has.
  */
-import { type Arm, opening } from "./arms.js";
+import { type Arm, opening } from "./if-arms.js";
 import type { Context } from "./context.js";
 import { childrenOf, defines, liveBefore, writes } from "./liveness.js";
 import { statements } from "./translate-statements.js";

@@ -1,6 +1,6 @@
 /** A Triton kernel as the Python half sends it: its syntax tree, with the types that Triton gives each expression. */
 
-import type { HostExpression } from "../contract/compiled.js";
+import type { HostExpression } from "../compiled/compiled-kernel.js";
 
 /** A number of Python: JSON has no infinities, and no exact integers beyond 2^53. */
 export type WireConstant = number | string | boolean | null;

@@ -19,10 +19,10 @@ import {
   Value,
   Variable,
 } from "./nodes.js";
-import { follow } from "./follow.js";
+import { follow } from "./implication.js";
 import type { Op } from "./op.js";
 import type { Type } from "../types/types.js";
-import type { Entry } from "./entries.js";
+import type { Entry } from "./retrace.js";
 import type { Mend, SourceIndex } from "./source.js";
 import { valuesIn } from "./walk.js";
 

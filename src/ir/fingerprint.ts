@@ -1,5 +1,5 @@
 /** A kernel as text that two kernels share only if the same holds of both, wherever they stand in their file. */
-import { numberText } from "../contract/data-text.js";
+import { numberText } from "../compiled/canonical-json.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import type { Op } from "./op.js";
 import { type KernelIR, Value, Variable } from "./nodes.js";

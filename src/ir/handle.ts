@@ -4,7 +4,7 @@
  */
 import { fail } from "../diagnostics/diagnostic.js";
 import { coercion } from "../diagnostics/catalog/operand-codes.js";
-import { falsyObject, withFalsyObjects } from "./falsy.js";
+import { falsyObject, withFalsyObjects } from "./falsy-objects.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import type { Value } from "./nodes.js";
 import { showType } from "../types/types.js";

@@ -1,5 +1,5 @@
 /** The helper functions of a kernel as its author sees them. */
-import type { HelperSignature } from "../contract/compiled.js";
+import type { HelperSignature } from "../compiled/compiled-kernel.js";
 import { authorType } from "../types/author-type.js";
 import type { KernelIR } from "./nodes.js";
 

@@ -14,12 +14,12 @@
  *
  * Values are positional, metadata is named. Program order is the list's order, so effects keep it for free.
  */
-import type { Config, Space, GivenTolerance, Specialize } from "../contract/compiled.js";
-import type { DeclaredTargets } from "../contract/kernel-targets.js";
-import type { DeviceProperties } from "../contract/device-properties.js";
+import type { Config, Space, GivenTolerance, Specialize } from "../compiled/compiled-kernel.js";
+import type { DeclaredTargets } from "../compiled/kernel-targets.js";
+import type { DeviceProperties } from "../compiled/device-properties.js";
 import type { Diagnostic, Location } from "../diagnostics/diagnostic.js";
 import type { Op } from "./op.js";
-import type { Reference, TorchNode } from "../torch/torch-node.js";
+import type { Reference, TorchNode } from "../torch/node.js";
 import type { DTypeVariable } from "../types/dtype.js";
 import type { ConstKind, Elem, Type } from "../types/types.js";
 

@@ -3,7 +3,7 @@
  * (the author's function, the checks, emission, evaluation, the reference pages) reads these fields; nothing switches
  * on an op's name.
  */
-import type { IntegerMeaning } from "../terms/meanings.js";
+import type { IntegerMeaning } from "../symbolic/integer-semantics.js";
 import type { Argument } from "./nodes.js";
 import type {
   Addresses,
@@ -19,8 +19,8 @@ import type {
 import type { TileArray } from "../numerics/array.js";
 import type { Least } from "../types/limits.js";
 import type { Targets } from "../types/targets.js";
-import type { Kinds } from "../terms/kinds.js";
-import type { Term } from "../terms/term.js";
+import type { Kinds } from "../symbolic/number-class.js";
+import type { Term } from "../symbolic/term.js";
 import type { Elem, Type, Typed, TypedFunction, TypedList } from "../types/types.js";
 
 /**

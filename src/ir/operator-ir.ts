@@ -1,6 +1,6 @@
 /** A PyTorch operator made of kernels: its forward pass and its gradient. */
 import type { KernelIR } from "./nodes.js";
-import type { Launch, TorchNode } from "../torch/torch-node.js";
+import type { Launch, TorchNode } from "../torch/node.js";
 
 /** A call of one of the operator's kernels. */
 export type KernelLaunch = Launch<KernelIR>;

@@ -1,5 +1,5 @@
 /** Prints the IR as stable text, one statement per line. Tests compare it. */
-import { literalText } from "../contract/data-text.js";
+import { literalText } from "../compiled/canonical-json.js";
 import {
   type Argument,
   type Block,

@@ -1,8 +1,8 @@
 /**
- * The interface to the author's source for tracing and reports. The implementation, `source/source-index.ts`, reads and
+ * The interface to the author's source for tracing and reports. The implementation, `source/call-site-index.ts`, reads and
  * parses files, so it is loaded lazily and passed in; nothing here depends on Node.
  */
-import type { FoundConfigs } from "../contract/compiled.js";
+import type { FoundConfigs } from "../compiled/compiled-kernel.js";
 import type { Diagnostic, Edit, Location } from "../diagnostics/diagnostic.js";
 
 /** Facts about one call or property access in the source. */

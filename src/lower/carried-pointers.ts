@@ -14,9 +14,9 @@ import {
   type Variable,
 } from "../ir/nodes.js";
 import { walk } from "../ir/walk.js";
-import { isConstexpr, isInside, type Moving, movingLanes, movingScalar, multipliesIn } from "./moving-index.js";
+import { isConstexpr, isInside, type Moving, movingLanes, movingScalar, multipliesIn } from "./induction-index.js";
 import { ADD, author, id, isScalar, MUL, term, together, type View } from "./view-terms.js";
-import type { WrittenOnce } from "./written-once.js";
+import type { WrittenOnce } from "./value-placement.js";
 
 /** A loop that is open, and the pointers that it carries. */
 interface Loop {

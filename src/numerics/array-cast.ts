@@ -1,7 +1,7 @@
 /** `x.to(dtype)` on tiles. */
 import { bigsOf, numbersOf, tileArray, type TileArray } from "./array.js";
 import { loopsOf } from "./lane-loops.js";
-import { allocateUnset } from "./pool.js";
+import { allocateUnset } from "./buffer-pool.js";
 import {
   bitsOf,
   isBig,

@@ -1,7 +1,7 @@
 /** The matrix products of `tl.dot`. */
 import { numbersOf, sizeOf, tileArray, type TileArray } from "./array.js";
 import { cast } from "./array-cast.js";
-import { allocate } from "./pool.js";
+import { allocate } from "./buffer-pool.js";
 import type { NumberData } from "./numeric.js";
 import { columnsOf, hasPeriod, periodOf, rowsOf } from "./periods.js";
 import { round, roundToTf32, truncateToTf32 } from "./numeric-float.js";

@@ -1,6 +1,6 @@
 /** Calls a function for the elements of tiles, lane by lane, such as a combine function. */
 import { broadcastTo, flip, full, sizeOf, slice, tileArray, type TileArray } from "./array.js";
-import { allocate } from "./pool.js";
+import { allocate } from "./buffer-pool.js";
 import type { TileData } from "./numeric.js";
 
 type Lanes = readonly TileArray[];

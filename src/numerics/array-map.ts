@@ -9,7 +9,7 @@ import { kindOf, loopsOf, movable } from "./lane-loops.js";
 import { bitsOf, isBig, isFloat, type BigData, type NumberData, type NumericDType } from "./numeric.js";
 import { roundAll } from "./numeric-float.js";
 import { wrap } from "./numeric-int.js";
-import { unset, zeros, allocateUnset } from "./pool.js";
+import { unset, zeros, allocateUnset } from "./buffer-pool.js";
 
 /** Comparisons may give booleans for a result of `int1`. */
 type NumberResult = number | boolean;

@@ -4,7 +4,7 @@
  */
 import { bigsOf, flip, numbersOf, reshape, sizeOf, take, tileArray, type TileArray } from "./array.js";
 import { loopsOf } from "./lane-loops.js";
-import { allocateUnset } from "./pool.js";
+import { allocateUnset } from "./buffer-pool.js";
 import { isBig, isFloat, type BigData, type NumberData, type NumericDType, type TileData } from "./numeric.js";
 import { round } from "./numeric-float.js";
 import { wrap } from "./numeric-int.js";

@@ -2,7 +2,7 @@
 import { kindOf, loopsOf, movable } from "./lane-loops.js";
 import { round } from "./numeric-float.js";
 import { isBig, isFloat, type BigData, type NumberData, type NumericDType, type TileData } from "./numeric.js";
-import { unset, zeros, allocate, allocateUnset } from "./pool.js";
+import { unset, zeros, allocate, allocateUnset } from "./buffer-pool.js";
 
 /** Elements in row-major order, each exactly representable in the dtype. A finished tile never changes. */
 export interface TileArray {

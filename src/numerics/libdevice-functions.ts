@@ -13,7 +13,7 @@ import {
   sumOf,
   type Direction,
   type DirectedOp,
-} from "./exact.js";
+} from "./exact-rational.js";
 import { lgamma, sinpi, tgamma } from "./gamma.js";
 import { flush, flush64, LEAST } from "./libdevice-subnormals.js";
 import { isBig } from "./numeric.js";

@@ -1,5 +1,5 @@
 /** Converts values to bits and back, for bitcasts and for the raw bytes exchanged with Python. */
-import { allocate } from "./pool.js";
+import { allocate } from "./buffer-pool.js";
 import {
   bitsOf,
   isBig,

@@ -1,7 +1,7 @@
 /** Float formats and rounding to them. Every function rounds a float64 once. */
 import { isSigned } from "../types/dtype.js";
 import { bitsOf, type FloatDType, isFloat, type NumericDType } from "./numeric.js";
-import { unset } from "./pool.js";
+import { unset } from "./buffer-pool.js";
 
 interface FloatFormat {
   readonly mantissaBits: number;

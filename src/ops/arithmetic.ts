@@ -1,6 +1,6 @@
 /** `+ - * / // %` and negation. */
 import type { SignContext, TypedArguments } from "../ir/op.js";
-import { asInteger, negative } from "../terms/term.js";
+import { asInteger, negative } from "../symbolic/term.js";
 import {
   ANYTHING,
   type Kinds,
@@ -13,11 +13,11 @@ import {
   ratio,
   total,
   ZERO,
-} from "../terms/kinds.js";
+} from "../symbolic/number-class.js";
 import { addText, divText, floorDivText, modText, mulText, subText } from "../types/constexpr-text.js";
 import { divide, divideBig, remainder, remainderBig } from "../numerics/numeric-int.js";
-import { dividing, floorDivided, inPython } from "../numerics/python-integers.js";
-import type { Checked } from "../types/problem.js";
+import { dividing, floorDivided, inPython } from "../numerics/python-arithmetic.js";
+import type { Checked } from "../types/rule-error.js";
 import { offsetOut, whyOffset } from "../rules/memory-rules.js";
 import {
   type ArithArgs,

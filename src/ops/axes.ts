@@ -1,9 +1,9 @@
 /** Ops that add, remove and reorder axes. */
-import { number, type Term } from "../terms/term.js";
+import { number, type Term } from "../symbolic/term.js";
 import type { Typed } from "../types/types.js";
 import { expandDims as expandArray, permute as permuteArray } from "../numerics/array.js";
 import type { Expand, WhyExpand } from "../types/axis.js";
-import type { Checked } from "../types/problem.js";
+import type { Checked } from "../types/rule-error.js";
 import type { Permute } from "../types/dims.js";
 import type { Addresses } from "../values/runtime-values.js";
 import { whyTile } from "../rules/math-rules.js";

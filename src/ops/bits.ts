@@ -1,12 +1,12 @@
 /** Shifts, and logical ops on masks. */
-import { NUMBERS, ONE, ZERO } from "../terms/kinds.js";
-import { all, asInteger, asTruth, isNumber, number, product, quotient, some, type Term } from "../terms/term.js";
+import { NUMBERS, ONE, ZERO } from "../symbolic/number-class.js";
+import { all, asInteger, asTruth, isNumber, number, product, quotient, some, type Term } from "../symbolic/term.js";
 import { shiftAmount } from "../diagnostics/catalog/finding-codes.js";
 import { callText } from "../types/constexpr-text.js";
 import { bitsOf, isBig, type SmallIntDType } from "../numerics/numeric.js";
 import { shiftIsTooFar, shiftLeft, shiftLeftBig, shiftRight, shiftRightBig } from "../numerics/numeric-int.js";
-import { inPython } from "../numerics/python-integers.js";
-import type { Checked } from "../types/problem.js";
+import { inPython } from "../numerics/python-arithmetic.js";
+import type { Checked } from "../types/rule-error.js";
 import type { Context } from "../values/runtime-values.js";
 import { type ArithOut, inferBits, type WhyBits, whyLogic, type WhyLogic } from "../rules/arithmetic-rules.js";
 import type { OperatorOut, WhyOperatorFirst, WhyOperatorSecond } from "../rules/operator-functions.js";

@@ -1,13 +1,24 @@
 /** Casts. */
-import { ANYTHING, type Kinds, LEAST, MOST, NAN, NEGATIVE, NUMBERS, ONE, POSITIVE, ZERO } from "../terms/kinds.js";
-import { asInteger, asTruth, type Term } from "../terms/term.js";
+import {
+  ANYTHING,
+  type Kinds,
+  LEAST,
+  MOST,
+  NAN,
+  NEGATIVE,
+  NUMBERS,
+  ONE,
+  POSITIVE,
+  ZERO,
+} from "../symbolic/number-class.js";
+import { asInteger, asTruth, type Term } from "../symbolic/term.js";
 import type { Least } from "../types/limits.js";
 import type { Typed } from "../types/types.js";
 import { type Dt, type DType, type DTypeName, type Elem, isInt, isSigned, members } from "../types/dtype.js";
 import { notADType } from "../types/dtype-text.js";
 import { bitsOf, isFloat } from "../numerics/numeric.js";
 import type { Rounding } from "../numerics/numeric-float.js";
-import { type Checked, whyChoice } from "../types/problem.js";
+import { type Checked, whyChoice } from "../types/rule-error.js";
 import type { Context } from "../values/runtime-values.js";
 import type { AsShape } from "../types/shape.js";
 import { notATile } from "../types/operand.js";

@@ -7,8 +7,8 @@ import {
   type WhyChosen,
   type WhyChosenToo,
 } from "../types/constexpr.js";
-import { asTruth, choice } from "../terms/term.js";
-import type { Checked } from "../types/problem.js";
+import { asTruth, choice } from "../symbolic/term.js";
+import type { Checked } from "../types/rule-error.js";
 import { defineOp } from "./define.js";
 
 /**

@@ -8,7 +8,7 @@ import { foldLanes, lastAlong, mapLanes } from "../numerics/array-fold.js";
 import { builder } from "../ir/builder.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { Handle, isHandle, valueOf } from "../ir/handle.js";
-import type { Checked } from "../types/problem.js";
+import type { Checked } from "../types/rule-error.js";
 import type { FunctionRuntime } from "../values/runtime-values.js";
 import {
   type Combine,

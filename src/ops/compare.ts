@@ -1,6 +1,6 @@
 /** Comparisons, which return masks, and bitwise operators. */
-import type { IntegerMeaning } from "../terms/meanings.js";
-import { type Kinds, NONE, NUMBERS, ONE, ZERO } from "../terms/kinds.js";
+import type { IntegerMeaning } from "../symbolic/integer-semantics.js";
+import { type Kinds, NONE, NUMBERS, ONE, ZERO } from "../symbolic/number-class.js";
 import {
   all,
   asInteger,
@@ -18,11 +18,11 @@ import {
   some,
   sum,
   type Term,
-} from "../terms/term.js";
-import { exactly, onBits } from "../numerics/python-integers.js";
+} from "../symbolic/term.js";
+import { exactly, onBits } from "../numerics/python-arithmetic.js";
 import type { Constant } from "../values/runtime-values.js";
 import { callText } from "../types/constexpr-text.js";
-import type { Checked } from "../types/problem.js";
+import type { Checked } from "../types/rule-error.js";
 import {
   type ArithFold,
   type ArithOut,

@@ -1,6 +1,6 @@
 /** Compositions of other ops, each a function of the emitted Python. */
 import { mulText } from "../types/constexpr-text.js";
-import type { Checked } from "../types/problem.js";
+import type { Checked } from "../types/rule-error.js";
 import { type ArithOut, inferArith, type WhyArith } from "../rules/arithmetic-rules.js";
 import { inferMath, inferPair, type Plain, type WhyMath, whyTile, type WhyTile } from "../rules/math-rules.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";

@@ -1,12 +1,12 @@
 /** Ops that make values: program ids, ranges, constants. */
-import { asInteger, asTruth, FALSE, number, sum } from "../terms/term.js";
+import { asInteger, asTruth, FALSE, number, sum } from "../symbolic/term.js";
 import { arange as arangeArray, full as fullArray, tileArray } from "../numerics/array.js";
 import { type DimsOf, dimsOf, notAShape, type ShapeArg, whyDims } from "../types/constexpr.js";
 import { notADType } from "../types/dtype-text.js";
-import { ZERO } from "../terms/kinds.js";
+import { ZERO } from "../symbolic/number-class.js";
 import { isLiteral } from "../ir/nodes.js";
 import { isBig } from "../numerics/numeric.js";
-import type { Checked } from "../types/problem.js";
+import type { Checked } from "../types/rule-error.js";
 import {
   type ArangeCall,
   type ElementOf,

@@ -1,7 +1,7 @@
 /** Assertions, printing and barriers. They keep their place in the program. */
 import type { ConstLike } from "../types/constexpr.js";
 import { failedAssert } from "../diagnostics/catalog/finding-codes.js";
-import type { Checked } from "../types/problem.js";
+import type { Checked } from "../types/rule-error.js";
 import { whyCond, type WhyCond } from "../rules/math-rules.js";
 import type { TileLike } from "../types/tile.js";
 import { defineOp } from "./define.js";

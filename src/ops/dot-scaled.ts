@@ -2,7 +2,7 @@
 import { type TileArray, tileArray } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
 import type { DTypeName } from "../types/dtype.js";
-import type { Checked } from "../types/problem.js";
+import type { Checked } from "../types/rule-error.js";
 import type { Context } from "../values/runtime-values.js";
 import { leastInner } from "../rules/dot-rules.js";
 import {
@@ -18,7 +18,7 @@ import {
   type WhyScaledSecond,
   type WhyScaledSide,
 } from "../rules/dot-scaled-rules.js";
-import { MOST, NAN, total, ZERO } from "../terms/kinds.js";
+import { MOST, NAN, total, ZERO } from "../symbolic/number-class.js";
 import { defineOp } from "./define.js";
 import type { TypedArguments, RuntimeArguments } from "../ir/op.js";
 

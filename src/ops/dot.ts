@@ -1,6 +1,6 @@
 /** The matrix product. */
 import { dot as dotArrays, type AccumulatorDType, type InputPrecision } from "../numerics/array-dot.js";
-import { type Checked, whyChoice } from "../types/problem.js";
+import { type Checked, whyChoice } from "../types/rule-error.js";
 import {
   type AccOrOptions,
   dotAcc,
@@ -11,7 +11,7 @@ import {
   type WhyDotFirst,
   type WhyDotSecond,
 } from "../rules/dot-rules.js";
-import { productOf, total, ZERO } from "../terms/kinds.js";
+import { productOf, total, ZERO } from "../symbolic/number-class.js";
 import { members } from "../types/dtype.js";
 import type { Type } from "../types/types.js";
 import { defineOp } from "./define.js";

@@ -1,11 +1,11 @@
 /** Elementwise functions of two and three operands for certain dtypes. */
-import { kindsIn, larger, NAN, NONE, productOf, ratio, smaller, total } from "../terms/kinds.js";
+import { kindsIn, larger, NAN, NONE, productOf, ratio, smaller, total } from "../symbolic/number-class.js";
 import { clampBounds } from "../diagnostics/catalog/finding-codes.js";
 import { broadcastTo, type TileArray } from "../numerics/array.js";
 import { map2, mapBig2 } from "../numerics/array-map.js";
 import { cast } from "../numerics/array-cast.js";
-import type { Checked } from "../types/problem.js";
-import { directed } from "../numerics/exact.js";
+import type { Checked } from "../types/rule-error.js";
+import { directed } from "../numerics/exact-rational.js";
 import { fma as fmaOf } from "../numerics/numeric-float.js";
 import { umulhi as umulhiOf, umulhiBig } from "../numerics/numeric-int.js";
 import {

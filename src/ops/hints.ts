@@ -5,7 +5,7 @@ import type { FindingCode } from "../diagnostics/catalog/index.js";
 import type { Typed } from "../types/types.js";
 import { slice, type TileArray } from "../numerics/array.js";
 import type { ConstLike } from "../types/constexpr.js";
-import type { Checked } from "../types/problem.js";
+import type { Checked } from "../types/rule-error.js";
 import type { Context, Runtime } from "../values/runtime-values.js";
 import {
   inferHint,

@@ -1,6 +1,6 @@
 /** Integer helpers, also for the host. */
-import { call, isNumber, NEXT_POWER, number } from "../terms/term.js";
-import type { Checked } from "../types/problem.js";
+import { call, isNumber, NEXT_POWER, number } from "../symbolic/term.js";
+import type { Checked } from "../types/rule-error.js";
 import type { Constexpr } from "../types/constexpr.js";
 import {
   type CdivOut,
@@ -15,7 +15,7 @@ import type { TileLike } from "../types/tile.js";
 import { defineOp } from "./define.js";
 import { quotient } from "../values/operands.js";
 import { divide, divideBig, wrap, wrapBig } from "../numerics/numeric-int.js";
-import { dividing, floorDivided } from "../numerics/python-integers.js";
+import { dividing, floorDivided } from "../numerics/python-arithmetic.js";
 import { isBig, isFloat } from "../numerics/numeric.js";
 import { bitLength as bitLengthOf, nextPower } from "../types/constexpr-value.js";
 import { constexprType } from "../types/types.js";

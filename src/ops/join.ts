@@ -1,5 +1,5 @@
 /** Joining and splitting tiles, and moving elements within one. */
-import { difference, least, product, quotient, remainder, sum, type Term } from "../terms/term.js";
+import { difference, least, product, quotient, remainder, sum, type Term } from "../symbolic/term.js";
 import type { Typed } from "../types/types.js";
 import { gatherIndex } from "../diagnostics/catalog/finding-codes.js";
 import {
@@ -15,7 +15,7 @@ import {
 } from "../numerics/array.js";
 import { axisOf, type WhyAxis } from "../types/axis.js";
 import { map1 } from "../numerics/array-map.js";
-import type { Both, Checked } from "../types/problem.js";
+import type { Both, Checked } from "../types/rule-error.js";
 import type { Context, Constant } from "../values/runtime-values.js";
 import {
   type CatOut,

@@ -4,9 +4,9 @@ import { cast } from "../numerics/array-cast.js";
 import { libdeviceBitcasts, libdeviceOverload } from "../numerics/libdevice-functions.js";
 import { subnormals } from "../numerics/libdevice-subnormals.js";
 import { libdeviceTable, libdeviceTargets } from "../rules/libdevice-table.js";
-import { allocate } from "../numerics/pool.js";
+import { allocate } from "../numerics/buffer-pool.js";
 import { isBig } from "../numerics/numeric.js";
-import type { Checked } from "../types/problem.js";
+import type { Checked } from "../types/rule-error.js";
 import type { Context, Constant } from "../values/runtime-values.js";
 import {
   inferLibdevice,

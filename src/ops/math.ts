@@ -13,9 +13,9 @@ import {
   ratio,
   total,
   ZERO,
-} from "../terms/kinds.js";
-import { asInteger, greatest, negative } from "../terms/term.js";
-import type { Checked } from "../types/problem.js";
+} from "../symbolic/number-class.js";
+import { asInteger, greatest, negative } from "../symbolic/term.js";
+import type { Checked } from "../types/rule-error.js";
 import { type AbsOut, inferAbs, inferMath, type MathOut, type WhyAbs, type WhyMath } from "../rules/math-rules.js";
 import { inferSingle, type WhySingleOf } from "../rules/elementwise-rules.js";
 import { erf as erfOf } from "../numerics/special.js";

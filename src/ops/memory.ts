@@ -1,5 +1,5 @@
 /** Loads and stores. */
-import { type Checked, whyChoice } from "../types/problem.js";
+import { type Checked, whyChoice } from "../types/rule-error.js";
 import {
   type Load,
   loadOut,

@@ -2,7 +2,7 @@
 import type { ConstBool } from "../types/constexpr.js";
 import { call, type Dt, type DType, type DTypeName, onMembership } from "../types/dtype.js";
 import { activeBuilder } from "../ir/builder.js";
-import type { Checked } from "../types/problem.js";
+import type { Checked } from "../types/rule-error.js";
 import { inferAs, type WhyAs } from "../rules/narrow-rules.js";
 import { constexprType } from "../types/types.js";
 import type { Sh, Tile, TileLike } from "../types/tile.js";

@@ -3,7 +3,7 @@ import { broadcastShapes, broadcastTo, either, sizeOf, type TileArray, tileArray
 import { dtypeTable, type DType, type DTypeName, type Dt } from "../types/dtype.js";
 import type { Ac, Access, AddressLike, Pl, Pointer } from "../rules/tensor-types.js";
 import { isBig, type NumberData } from "../numerics/numeric.js";
-import type { Checked } from "../types/problem.js";
+import type { Checked } from "../types/rule-error.js";
 import type { Addresses, Context, Runtime } from "../values/runtime-values.js";
 import { whyPointer, type WhyPointer } from "../rules/memory-rules.js";
 import type { AsShape } from "../types/shape.js";

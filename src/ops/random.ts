@@ -3,8 +3,8 @@ import { broadcastShapes, broadcastTo, type TileArray, tileArray } from "../nume
 import { cast } from "../numerics/array-cast.js";
 import { type BigData, isBig, type NumberData } from "../numerics/numeric.js";
 import { normals, philox32, philox64, uniform32, uniform64 } from "../numerics/philox.js";
-import { unset, allocate } from "../numerics/pool.js";
-import type { Checked } from "../types/problem.js";
+import { unset, allocate } from "../numerics/buffer-pool.js";
+import type { Checked } from "../types/rule-error.js";
 import {
   inferNormals,
   inferPhilox,

@@ -2,10 +2,10 @@
 import { indexBesideNaN } from "../diagnostics/catalog/finding-codes.js";
 import { expandDims as expand, type TileArray, reshape, tileArray } from "../numerics/array.js";
 import { indexOfFirst, reduce, reduceBig } from "../numerics/array-reduce.js";
-import { beaten, type Kinds, larger, NUMBERS, smaller, total, ZERO } from "../terms/kinds.js";
+import { beaten, type Kinds, larger, NUMBERS, smaller, total, ZERO } from "../symbolic/number-class.js";
 import { axisOf as axisFrom } from "../types/axis.js";
 import { isBig, isFloat, type NumberData } from "../numerics/numeric.js";
-import type { Checked } from "../types/problem.js";
+import type { Checked } from "../types/rule-error.js";
 import {
   axisNumber,
   inferReduce,

@@ -1,8 +1,8 @@
 /** Reshaping and broadcasting. */
-import { product, quotient, remainder, sum, type Term } from "../terms/term.js";
+import { product, quotient, remainder, sum, type Term } from "../symbolic/term.js";
 import { broadcastTo as broadcastArray } from "../numerics/array.js";
 import type { DimsOf, ShapeArg } from "../types/constexpr.js";
-import type { Checked } from "../types/problem.js";
+import type { Checked } from "../types/rule-error.js";
 import type { WhyTile } from "../rules/math-rules.js";
 import {
   inferBroadcastTo,

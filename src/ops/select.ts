@@ -1,10 +1,10 @@
 /** Lane-wise selection. */
-import { beaten, larger, NAN, smaller } from "../terms/kinds.js";
-import { asInteger, asTruth, choice, greatest, type Term } from "../terms/term.js";
+import { beaten, larger, NAN, smaller } from "../symbolic/number-class.js";
+import { asInteger, asTruth, choice, greatest, type Term } from "../symbolic/term.js";
 import { select } from "../numerics/array-map.js";
 import { cast } from "../numerics/array-cast.js";
-import { exactly } from "../numerics/python-integers.js";
-import type { Checked } from "../types/problem.js";
+import { exactly } from "../numerics/python-arithmetic.js";
+import type { Checked } from "../types/rule-error.js";
 import {
   inferPair,
   inferWhere,

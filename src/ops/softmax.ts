@@ -2,10 +2,10 @@
 import { broadcastTo, expandDims, type TileArray } from "../numerics/array.js";
 import { map1, map2 } from "../numerics/array-map.js";
 import { reduce } from "../numerics/array-reduce.js";
-import { LEAST, NAN, POSITIVE, ZERO } from "../terms/kinds.js";
+import { LEAST, NAN, POSITIVE, ZERO } from "../symbolic/number-class.js";
 import { axisOf, type WhyAxis } from "../types/axis.js";
 import type { DTypeName } from "../types/dtype.js";
-import type { Checked } from "../types/problem.js";
+import type { Checked } from "../types/rule-error.js";
 import type { Plain } from "../rules/math-rules.js";
 import { axisNumber, inferScan, reduceRules, type WhyNormalize } from "../rules/reduce-rules.js";
 import type { Sh, TileLike } from "../types/tile.js";

@@ -1,6 +1,6 @@
 /** The target that Triton compiles for, as truth values that Triton knows, so that it folds `tl.when` on them. */
 import type { ConstBool } from "../types/constexpr.js";
-import type { Checked } from "../types/problem.js";
+import type { Checked } from "../types/rule-error.js";
 import { whyWhole, type WhyWhole } from "../types/promote.js";
 import { constexprType } from "../types/types.js";
 import { defineOp } from "./define.js";

@@ -2,7 +2,7 @@
 import { type Argument, isLiteral } from "../ir/nodes.js";
 import type { TileArray } from "../numerics/array.js";
 import { permuteShape, whyPermute } from "../types/dims.js";
-import { foreignMethods, foreignToPointers } from "../types/foreign.js";
+import { foreignMethods, foreignToPointers } from "../types/unsupported-names.js";
 import { gatherShape, spans, whyCount, whyIndex, whyInside } from "../rules/memory-rules.js";
 import type { TensorType, ViewType, Typed } from "../types/types.js";
 import { defineOp } from "./define.js";

@@ -8,8 +8,8 @@ import type {
   ScalarNames,
   TensorNames,
 } from "./param-names.js";
-import type { Flat, IsAny } from "../types/problem.js";
-import type { TorchDType, TorchNumber, TorchTensor } from "../torch/torch-types.js";
+import type { Flat, IsAny } from "../types/rule-error.js";
+import type { TorchDType, TorchNumber, TorchTensor } from "../torch/types.js";
 
 /** The possible arguments, for the editor to list: tensors, and the numbers that the caller chooses. */
 export type CallNames<P> = { readonly [K in InputNames<P> | NumberNames<P> | AskedNames<P>]?: unknown };

@@ -3,7 +3,7 @@ import type { Args } from "./args.js";
 import type { TensorNames } from "./param-names.js";
 import type { OptionalParam, Params, TensorParam } from "./param-types.js";
 import type { Spec } from "./spec.js";
-import type { OptionalTorchTensor, Torch, TorchScalar, TorchTensor } from "../torch/torch-types.js";
+import type { OptionalTorchTensor, Torch, TorchScalar, TorchTensor } from "../torch/types.js";
 
 /** A kernel's spec without the fields for launching. */
 export type OperatorSpec<P, Derived extends string = never> = Pick<

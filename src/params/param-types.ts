@@ -2,7 +2,7 @@
 import type { ConstBool, Constexpr } from "../types/constexpr.js";
 import type { NoDim, WhyDims } from "../types/dim-names.js";
 import type { DType, DTypeName, Dt, Element, Members } from "../types/dtype.js";
-import type { Checked, IsUnion, Problem } from "../types/problem.js";
+import type { Checked, IsUnion, Problem } from "../types/rule-error.js";
 import type { Show } from "../types/shape.js";
 import type { DescriptorOptions } from "../rules/descriptor-rules.js";
 import type { Scalar } from "../types/tile.js";

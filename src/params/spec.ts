@@ -1,5 +1,5 @@
 /** The spec of a kernel: everything except its body. */
-import type { KernelTargets } from "../contract/kernel-targets.js";
+import type { KernelTargets } from "../compiled/kernel-targets.js";
 import type { Device, Meta } from "./args.js";
 import type {
   ConstNames,
@@ -14,15 +14,8 @@ import type {
 } from "./param-names.js";
 import type { CheckedParams } from "./param-kind.js";
 import type { ChoiceOf, ConstexprParam, HostInt, OptionalParam, Requirement } from "./param-types.js";
-import type { Flat, Problem } from "../types/problem.js";
-import type {
-  OptionalTorchTensor,
-  Torch,
-  TorchDType,
-  TorchResult,
-  TorchScalar,
-  TorchTensor,
-} from "../torch/torch-types.js";
+import type { Flat, Problem } from "../types/rule-error.js";
+import type { OptionalTorchTensor, Torch, TorchDType, TorchResult, TorchScalar, TorchTensor } from "../torch/types.js";
 
 export interface LaunchOptions {
   /** How many warps run one program: a power of two, by default 4. */

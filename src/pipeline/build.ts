@@ -1,6 +1,6 @@
 /** Builds a kernel on Node: finds its source, loads the source index, compiles. */
 import { compile } from "./compile-kernel.js";
-import type { CompiledKernel, Config } from "../contract/compiled.js";
+import type { CompiledKernel, Config } from "../compiled/compiled-kernel.js";
 import type { SourceIndex } from "../ir/source.js";
 
 let index: Promise<SourceIndex> | undefined;
@@ -16,6 +16,6 @@ export function build(kernel: unknown): Promise<CompiledKernel> {
 
 /** The kernel with configs that replace the author's. */
 export async function buildWith(kernel: unknown, configs?: readonly Config[]): Promise<CompiledKernel> {
-  index ??= import("../source/source-index.js").then(({ createSourceIndex }) => createSourceIndex());
+  index ??= import("../source/call-site-index.js").then(({ createSourceIndex }) => createSourceIndex());
   return compile(kernel, { source: await index, configs });
 }

@@ -3,25 +3,25 @@ import { compileOperator } from "./compile-operator.js";
 import { fixedTileDims } from "../analysis/tile-sizes.js";
 import { emitModule } from "../codegen/module/module.js";
 import { kernelArguments, shapesOf, signatureOf } from "../codegen/module/signature.js";
-import { sourceMap } from "../codegen/module/module-map.js";
-import type { Certificate, CompiledKernel, Config, EmitOptions, Emitted } from "../contract/compiled.js";
+import { sourceMap } from "../codegen/module/source-map.js";
+import type { Certificate, CompiledKernel, Config, EmitOptions, Emitted } from "../compiled/compiled-kernel.js";
 import { definitionOf } from "../dsl/definition.js";
 import { OperatorDefinition } from "../dsl/operator.js";
 import { constexprsOf, rangesOf, sizesOf } from "../eval/case-launch.js";
-import { checked } from "../eval/checked.js";
+import { checked } from "../eval/assert-correct.js";
 import { evaluateCase } from "../eval/evaluate-case.js";
 import { refusal } from "../eval/refusal.js";
-import { workOf } from "../eval/work.js";
+import { workOf } from "../eval/cost-estimate.js";
 import { helpersOf } from "../ir/helpers.js";
 import { printIR } from "../ir/print.js";
 import type { SourceIndex } from "../ir/source.js";
-import { measuringOf } from "./measuring.js";
-import { proofFrom } from "./proof-of.js";
-import { lackingWith } from "./requiring.js";
-import { specializedConfigs, specializedFor } from "./specialized-for.js";
-import { givenFor } from "../contract/given-tolerance.js";
-import { toleranceFor } from "../contract/tolerance.js";
-import { failOn, loweredOf, traceAndCheck } from "./traced.js";
+import { measuringOf } from "./tuning-interface.js";
+import { proofFrom } from "./proof.js";
+import { lackingWith } from "./missing-preconditions.js";
+import { specializedConfigs, specializedFor } from "./warp-specialization.js";
+import { givenFor } from "../compiled/declared-tolerance.js";
+import { toleranceFor } from "../compiled/tolerance.js";
+import { failOn, loweredOf, traceAndCheck } from "./trace-and-check.js";
 
 export interface CompileOptions {
   /** Reads the author's source: names, comments, and errors that only the source shows. */

@@ -2,21 +2,21 @@
 import { fixedTileDims } from "../analysis/tile-sizes.js";
 import { emitOperator } from "../codegen/module/module.js";
 import { operatorSignature, shapesOf } from "../codegen/module/signature.js";
-import { sourceMap } from "../codegen/module/module-map.js";
-import type { Certificate, CompiledKernel, Config, EmitOptions, Emitted } from "../contract/compiled.js";
+import { sourceMap } from "../codegen/module/source-map.js";
+import type { Certificate, CompiledKernel, Config, EmitOptions, Emitted } from "../compiled/compiled-kernel.js";
 import type { Diagnostic } from "../diagnostics/diagnostic.js";
 import type { KernelDefinition } from "../dsl/definition.js";
 import { type OperatorDefinition, traceOperator } from "../dsl/operator.js";
 import { rangesOf, sizesOf } from "../eval/case-launch.js";
-import { checked } from "../eval/checked.js";
+import { checked } from "../eval/assert-correct.js";
 import { evaluateOperator, operatorRefusal, operatorWork } from "../eval/evaluate-operator.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { printIR } from "../ir/print.js";
 import type { SourceIndex } from "../ir/source.js";
-import { givenFor } from "../contract/given-tolerance.js";
-import { toleranceFor } from "../contract/tolerance.js";
-import { joinedProofs, proofFrom } from "./proof-of.js";
-import { failOn, loweredOf, traceAndCheck } from "./traced.js";
+import { givenFor } from "../compiled/declared-tolerance.js";
+import { toleranceFor } from "../compiled/tolerance.js";
+import { joinedProofs, proofFrom } from "./proof.js";
+import { failOn, loweredOf, traceAndCheck } from "./trace-and-check.js";
 
 /** `compilePart` compiles a kernel by itself. */
 export function compileOperator(

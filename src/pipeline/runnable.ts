@@ -1,9 +1,9 @@
 /** The kernel object that authors hold: its definition, with methods that run it. */
-import { dataText } from "../contract/data-text.js";
-import { type Bound, bindCall, configPart } from "../call/bind.js";
-import { NDArray } from "../call/ndarray.js";
-import type { CallOptions, KernelEvaluation, KernelRun, RunOptions } from "../call/call-types.js";
-import type { CompiledKernel, Evaluation, TensorData } from "../contract/compiled.js";
+import { dataText } from "../compiled/canonical-json.js";
+import { type Bound, bindCall, configPart } from "../host-call/bind.js";
+import { NDArray } from "../host-call/ndarray.js";
+import type { CallOptions, KernelEvaluation, KernelRun, RunOptions } from "../host-call/types.js";
+import type { CompiledKernel, Evaluation, TensorData } from "../compiled/compiled-kernel.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import { checkDefinition, KernelDefinition, rawConfigs, type RawSpec } from "../dsl/definition.js";
 import { captureLocation } from "../diagnostics/callsite.js";
@@ -12,7 +12,7 @@ import type { Handle } from "../ir/handle.js";
 import { fromBytes, toBytes } from "../numerics/numeric-bits.js";
 import type { KernelFunction } from "../params/kernel.js";
 import type { callOnDevice } from "../runtime/devices/call.js";
-import { checkTolerance } from "../contract/given-tolerance.js";
+import { checkTolerance } from "../compiled/declared-tolerance.js";
 
 type Given = Readonly<Record<string, unknown>>;
 

@@ -2,28 +2,28 @@
  * Proves what must hold of a kernel for every shape and config: first with configs as symbols, then what is left for each
  * config, then looks for a case where it is wrong. What is neither proved nor refuted is unknown, with what is missing.
  */
-import { dataText } from "../contract/data-text.js";
+import { dataText } from "../compiled/canonical-json.js";
 import type { Precondition } from "../analysis/preconditions.js";
-import type { Certificate, Verdict } from "../contract/compiled.js";
+import type { Certificate, Verdict } from "../compiled/compiled-kernel.js";
 import { type KernelIR, type OpStatement, paramsOf } from "../ir/nodes.js";
-import { withTerms } from "../terms/term.js";
-import { boundsDuties } from "./bounds.js";
-import { Budget } from "./budget.js";
-import { claimDuties } from "./claims.js";
-import { Contexts } from "./contexts.js";
-import { dividendDuties } from "./dividends.js";
-import { gridLimits } from "./grid-limits.js";
-import type { Assigned } from "./launch.js";
-import { modelOf } from "./model.js";
-import { withMonomials } from "./monomial.js";
-import { coverageDuties } from "./coverage.js";
-import { overflowDuties } from "./overflow.js";
-import { paddingDuties } from "./padding.js";
-import type { Duties, Duty, Stand } from "./obligations.js";
+import { withTerms } from "../symbolic/term.js";
+import { boundsDuties } from "./properties/bounds.js";
+import { Budget } from "./algebra/budget.js";
+import { claimDuties } from "./properties/assumptions.js";
+import { Contexts } from "./model/fact-scopes.js";
+import { dividendDuties } from "./properties/dividends.js";
+import { gridLimits } from "./properties/grid-limits.js";
+import type { Assigned } from "./model/launch.js";
+import { modelOf } from "./model/model.js";
+import { withMonomials } from "./algebra/monomial.js";
+import { coverageDuties } from "./properties/coverage.js";
+import { overflowDuties } from "./properties/overflow.js";
+import { paddingDuties } from "./properties/padding/obligations.js";
+import type { Duties, Duty, Stand } from "./properties/obligations.js";
 import { needlessRequirements } from "./requirements.js";
-import { raceDuties } from "./races.js";
-import { findWitness, type Question, type Trial, type Witness } from "./witness.js";
-import { contentsIn } from "./words.js";
+import { raceDuties } from "./properties/races.js";
+import { findWitness, type Question, type Trial, type Witness } from "./counterexample.js";
+import { contentsIn } from "./model/input-elements.js";
 
 /** Everything that is shown of a kernel, in the order of the certificate. */
 const PROPERTIES: readonly Duties[] = [

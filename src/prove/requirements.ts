@@ -1,12 +1,12 @@
 /** The author's requirements that hold of every launch without being required: no proof needs them. */
-import type { Obligation } from "../contract/compiled.js";
+import type { Obligation } from "../compiled/compiled-kernel.js";
 import { isValue, type KernelIR } from "../ir/nodes.js";
 import { definitions } from "../ir/walk.js";
-import { conditionsOf, FALSE, type Term } from "../terms/term.js";
-import { Budget } from "./budget.js";
-import { assume, proves } from "./interpret.js";
-import { Knowledge } from "./knowledge.js";
-import { hostFacts, SymbolicLaunch } from "./launch.js";
+import { conditionsOf, FALSE, type Term } from "../symbolic/term.js";
+import { Budget } from "./algebra/budget.js";
+import { assume, proves } from "./algebra/interpret.js";
+import { Knowledge } from "./algebra/facts.js";
+import { hostFacts, SymbolicLaunch } from "./model/launch.js";
 
 const STEPS = 500;
 

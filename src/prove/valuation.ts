@@ -1,5 +1,5 @@
 /** The value of a term for given values of its symbols; undefined where it depends on an unknown function. */
-import { NEXT_POWER, type Term } from "../terms/term.js";
+import { NEXT_POWER, type Term } from "../symbolic/term.js";
 
 export type Values = ReadonlyMap<string, number>;
 type Value = number | boolean | undefined;

@@ -6,7 +6,7 @@ import type { ConstLike } from "../types/constexpr.js";
 import { compareText } from "../types/constexpr-text.js";
 import { call, type Call, type Elem, type Element } from "../types/dtype.js";
 import { notAnOperand, notATile, type NotAnOperand, type NotATile } from "../types/operand.js";
-import type { Both, Checked } from "../types/problem.js";
+import type { Both, Checked } from "../types/rule-error.js";
 import {
   divide,
   modulo,

@@ -1,5 +1,5 @@
 /** Rules of atomics, each with its function twin: the dtypes that the hardware supports, and the operands. */
-import { type Agree, type Both, type Checked, type IsAny } from "../types/problem.js";
+import { type Agree, type Both, type Checked, type IsAny } from "../types/rule-error.js";
 import {
   call,
   type Call,

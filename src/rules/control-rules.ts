@@ -2,7 +2,7 @@
 import type { ConstLike } from "../types/constexpr.js";
 import { call, type Call, type Elem, isFloatElem, sameElem, token } from "../types/dtype.js";
 import type { Ac, AddressLike, MutPointer, Pl, Ta } from "./tensor-types.js";
-import type { Both, Checked } from "../types/problem.js";
+import type { Both, Checked } from "../types/rule-error.js";
 import {
   promote,
   whyIndexInt,
@@ -14,7 +14,7 @@ import {
   type WhyIndexInt,
   type WhyWhole,
 } from "../types/promote.js";
-import { type LoneDType, loneDType, type LoneNumber, whyLone } from "../types/lone-number.js";
+import { type LoneDType, loneDType, type LoneNumber, whyLone } from "../types/default-dtype.js";
 import { sameShape, showShape, type Show } from "../types/shape.js";
 import type { El, Mut, MutOfNumber, Sh, StateLike, TileLike } from "../types/tile.js";
 import { literalValue, type TileType, tileType, type Type } from "../types/types.js";

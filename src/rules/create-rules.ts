@@ -17,7 +17,7 @@ import {
 import { subText } from "../types/constexpr-text.js";
 import { call, isFp8, sameElem, type Call, type DType, type Dt, type Elem, type Fp8Name } from "../types/dtype.js";
 import type { NotADType } from "../types/dtype-text.js";
-import type { Agree, Both, Checked } from "../types/problem.js";
+import type { Agree, Both, Checked } from "../types/rule-error.js";
 import {
   hasAny,
   whyInt,

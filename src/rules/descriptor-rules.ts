@@ -16,7 +16,7 @@ import {
   type Token,
 } from "../types/dtype.js";
 import type { Ac, AddressLike, Pl, Ta, Tensor, TensorLike, View } from "./tensor-types.js";
-import type { Agree, Both, Checked, IsAny } from "../types/problem.js";
+import type { Agree, Both, Checked, IsAny } from "../types/rule-error.js";
 import { whyWhole, type WhyWhole } from "../types/promote.js";
 import { type AsShape, type Dim, sameShape, type SameShape, type Shape, type Show, showShape } from "../types/shape.js";
 import type { El, Sh, StateLike, Tile, TileLike } from "../types/tile.js";

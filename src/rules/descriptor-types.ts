@@ -1,6 +1,6 @@
 /** Tensor descriptors as authors see them. Types only; rules are in `descriptor-rules.ts`. */
 import type { DType, Element } from "../types/dtype.js";
-import type { Checked } from "../types/problem.js";
+import type { Checked } from "../types/rule-error.js";
 import type { Shape } from "../types/shape.js";
 import type {
   BlockOffsets,

@@ -16,7 +16,7 @@ import {
   type Members,
   type Token,
 } from "../types/dtype.js";
-import type { Agree, Both, Checked, IsAny, IsUnion, Same } from "../types/problem.js";
+import type { Agree, Both, Checked, IsAny, IsUnion, Same } from "../types/rule-error.js";
 import { sameShape, showShape, type AsShape, type Dim, type SameShape, type Shape, type Show } from "../types/shape.js";
 import { notATile, type NotATile } from "../types/operand.js";
 import type { ElementIn, ShapeOf } from "./math-rules.js";

@@ -1,6 +1,6 @@
 /** Signature of `tl.dotScaled`: 8-bit and 4-bit floats with a scale for each group along K. */
 import { call, sameElem, type Call, type Elem } from "../types/dtype.js";
-import type { Agree, Both } from "../types/problem.js";
+import type { Agree, Both } from "../types/rule-error.js";
 import { double, type Double } from "../types/dims.js";
 import { sameShape, showShape, type AsShape, type Dim, type SameShape, type Shape, type Show } from "../types/shape.js";
 import { notATile, type NotATile } from "../types/operand.js";

@@ -10,7 +10,7 @@ import {
   type IntName,
   type Members,
 } from "../types/dtype.js";
-import type { Both, IsAny } from "../types/problem.js";
+import type { Both, IsAny } from "../types/rule-error.js";
 import { notATile, type NotATile } from "../types/operand.js";
 import {
   type ArithOut,
@@ -20,7 +20,7 @@ import {
   type WhyArith,
   type WhyQuotient,
 } from "./arithmetic-rules.js";
-import { loneDType, type LoneDType, whyLone } from "../types/lone-number.js";
+import { loneDType, type LoneDType, whyLone } from "../types/default-dtype.js";
 import type { Promote } from "../types/promote.js";
 import type { El, Scalar, Sh, Tile, TileLike } from "../types/tile.js";
 import { type ConstexprType, tileType, type TileType, type Type } from "../types/types.js";

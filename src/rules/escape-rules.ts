@@ -10,7 +10,7 @@ import {
   whyBroadcast,
   type WhyBroadcast,
 } from "../types/shape.js";
-import type { Both } from "../types/problem.js";
+import type { Both } from "../types/rule-error.js";
 import { notATile, type NotATile } from "../types/operand.js";
 import type { ShapeOf } from "./math-rules.js";
 import type { Sh, Tile, TileLike } from "../types/tile.js";

@@ -11,7 +11,7 @@ import {
   type Shape,
   type WhyBroadcast,
 } from "../types/shape.js";
-import type { Both, IsAny, IsUnion, Same } from "../types/problem.js";
+import type { Both, IsAny, IsUnion, Same } from "../types/rule-error.js";
 import { notATile, type NotATile } from "../types/operand.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
 import { tileType, type Type } from "../types/types.js";

@@ -3,7 +3,7 @@ import type { ConstCall, ConstLike, Constexpr, WhyConst } from "../types/constex
 import { callText } from "../types/constexpr-text.js";
 import { call, type Call, type Elem, sameElem } from "../types/dtype.js";
 import type { Ac, AddressLike, Pl, Pointer, Ta, View } from "./tensor-types.js";
-import type { Both, IsAny } from "../types/problem.js";
+import type { Both, IsAny } from "../types/rule-error.js";
 import {
   promote,
   whyFloat32,
@@ -25,7 +25,7 @@ import {
   type WhyWhole,
 } from "../types/promote.js";
 import { broadcast, whyBroadcast, type Broadcast, type Shape, type WhyBroadcast } from "../types/shape.js";
-import { loneDType, type LoneDType, type LoneNumber, whyLone } from "../types/lone-number.js";
+import { loneDType, type LoneDType, type LoneNumber, whyLone } from "../types/default-dtype.js";
 import { notATile, type NotAnOperand, type NotATile } from "../types/operand.js";
 import { inferArith, inferFloorDivide, type ArithOut, type WhyArith, type WhyFloor } from "./arithmetic-rules.js";
 import type { El, Scalar, Sh, Tile, TileLike } from "../types/tile.js";

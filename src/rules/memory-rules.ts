@@ -1,5 +1,5 @@
 /** Rules of addresses: pointer offsets, indices of tensors, load and store; each with its function twin. */
-import type { Both, Agree, Checked, IsAny, IsUnknown } from "../types/problem.js";
+import type { Both, Agree, Checked, IsAny, IsUnknown } from "../types/rule-error.js";
 import type { ConstLike, Constexpr, TextOf } from "../types/constexpr.js";
 import type { DescriptorLike } from "./descriptor-types.js";
 import { call, members, sameElem, token, type Call, type Elem, type Members, type Token } from "../types/dtype.js";

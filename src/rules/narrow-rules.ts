@@ -14,7 +14,7 @@ import {
   type Token,
 } from "../types/dtype.js";
 import { notATile, type NotATile } from "../types/operand.js";
-import type { IsAny } from "../types/problem.js";
+import type { IsAny } from "../types/rule-error.js";
 import type { El, TileLike } from "../types/tile.js";
 import { tileType, type Type } from "../types/types.js";
 

@@ -14,10 +14,10 @@ import type {
   SubText,
 } from "../types/constexpr-text.js";
 import type { NotAnOperand } from "../types/operand.js";
-import type { IsAny } from "../types/problem.js";
+import type { IsAny } from "../types/rule-error.js";
 import type { Shape } from "../types/shape.js";
 import type { El, Sh, TileLike } from "../types/tile.js";
-import type { TorchScalar } from "../torch/torch-values.js";
+import type { TorchScalar } from "../torch/values.js";
 import type {
   ArithOut,
   CmpOut,

@@ -2,7 +2,7 @@
 import { axisOf, whyAxis, type SetAt, type Axis, type WhyAxis } from "../types/axis.js";
 import { maxElement, whyReduceElement, type MaxElement, type WhyReduceElement } from "../types/casts.js";
 import { dimOf, whyDim, type DimOf, type WhyDim } from "../types/constexpr.js";
-import type { Both, IsAny, Same } from "../types/problem.js";
+import type { Both, IsAny, Same } from "../types/rule-error.js";
 import { whyNoArithmetic, type WhyNoArithmetic } from "../types/promote.js";
 import { type AsShape, type Dim, type Shape, type Show, showShape } from "../types/shape.js";
 import { notATile, type NotATile } from "../types/operand.js";

@@ -1,7 +1,7 @@
 /** Signatures of the random numbers: a seed, and a counter for each lane. */
 import type { ConstLike } from "../types/constexpr.js";
 import { call, members, type Call, type Elem, type Members } from "../types/dtype.js";
-import type { Both, IsAny, IsUnion } from "../types/problem.js";
+import type { Both, IsAny, IsUnion } from "../types/rule-error.js";
 import { whyInt, whyWhole, type WhyInt, type WhyWhole } from "../types/promote.js";
 import {
   broadcast,
@@ -17,7 +17,7 @@ import { whyWideInt, type WhyWideInt } from "./elementwise-rules.js";
 import type { ShapeOf } from "./math-rules.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
 import { literalValue, type TileType, tileType, type Type } from "../types/types.js";
-import { whyLone } from "../types/lone-number.js";
+import { whyLone } from "../types/default-dtype.js";
 
 /** A seed is one integer. */
 export type WhySeed<Op extends string, X> = X extends TileLike

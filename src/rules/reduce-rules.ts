@@ -9,7 +9,7 @@ import {
   type WhyReduceElement,
 } from "../types/casts.js";
 import type { DType, Dt, Elem, Element } from "../types/dtype.js";
-import type { Both, Checked, IsAny } from "../types/problem.js";
+import type { Both, Checked, IsAny } from "../types/rule-error.js";
 import {
   whyFloat32,
   whyInt,

@@ -13,7 +13,7 @@ import {
 } from "../types/axis.js";
 import { dimsOf, notAShape, whyDims, type DimsOf } from "../types/constexpr.js";
 import { mulText, type MulText } from "../types/constexpr-text.js";
-import type { Both, IsAny } from "../types/problem.js";
+import type { Both, IsAny } from "../types/rule-error.js";
 import {
   permuteShape,
   transShape,

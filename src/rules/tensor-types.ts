@@ -8,8 +8,8 @@ import type {
   foreignToPointers,
   foreignToTensors,
   foreignToViews,
-} from "../types/foreign.js";
-import type { Both, Checked, IsAny, Problem } from "../types/problem.js";
+} from "../types/unsupported-names.js";
+import type { Both, Checked, IsAny, Problem } from "../types/rule-error.js";
 import type { Permute, WhyPermute } from "../types/dims.js";
 import type { Shape, Show, WhyBroadcastTo } from "../types/shape.js";
 import type {

@@ -1,7 +1,7 @@
 /** What a type annotation says about a value. Only the types of TileScript and of the same file are known. */
 import { ts } from "./typescript.js";
 import { typesOf } from "./imports.js";
-import { type Abstract, holder, join, PLAIN, TRACED, weaken } from "./known-values.js";
+import { type Abstract, holder, join, PLAIN, TRACED, weaken } from "./abstract-values.js";
 
 /**
  * What a variable or parameter of this type holds, given what was passed (undefined: not known). A type that is

@@ -2,7 +2,7 @@
 import { ts } from "./typescript.js";
 import { annotated } from "./annotations.js";
 import { type Frame, invocation, region, type Region, Scope, type Walk } from "./regions.js";
-import { type Abstract, type FunctionNode, holder, join, PLAIN, signature, weaken } from "./known-values.js";
+import { type Abstract, type FunctionNode, holder, join, PLAIN, signature, weaken } from "./abstract-values.js";
 
 type FunctionValue = Abstract & { readonly kind: "function" };
 

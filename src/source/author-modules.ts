@@ -2,7 +2,7 @@
 import { ts } from "./typescript.js";
 import { type Files, isLibrary, specifier } from "./imports.js";
 import { type Frame, invocation, Scope, type Walk } from "./regions.js";
-import { type Abstract, exported, holder, PLAIN } from "./known-values.js";
+import { type Abstract, exported, holder, PLAIN } from "./abstract-values.js";
 
 /** Walks files. An imported file is read when one of its names is looked up. */
 export class AuthorModules {

@@ -7,7 +7,7 @@ import { keywordName } from "../diagnostics/python-names.js";
 import { type Frame, region, type Region, type Walk } from "./regions.js";
 import { callArray, collect, grow, listOf } from "./lists.js";
 import { unwrap } from "./sites.js";
-import { ofTheProgram } from "./written-instead.js";
+import { ofTheProgram } from "./replacements.js";
 import {
   type Abstract,
   comparable,
@@ -24,7 +24,7 @@ import {
   touches,
   OPTIONAL,
   TRACED,
-} from "./known-values.js";
+} from "./abstract-values.js";
 
 export function evaluateCall(walk: Walk, node: ts.CallExpression, frame: Frame): Abstract {
   const callee = unwrap(node.expression);

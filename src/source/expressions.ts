@@ -9,12 +9,12 @@ import {
   unaryMethodOf,
 } from "../diagnostics/catalog/source-codes.js";
 import type { Said } from "../diagnostics/diagnostic.js";
-import { type Mended, methodCall } from "./edits.js";
+import { type Mended, methodCall } from "./text-edits.js";
 import { refuseLength } from "./calls.js";
 import { elementsOf, joined, listOf } from "./lists.js";
 import { crossed, type Frame, inner, type Walk } from "./regions.js";
 import { unwrap } from "./sites.js";
-import { firstTerm, choiceOf, isInAddress, isInnerSum, isState, methodText } from "./written-instead.js";
+import { firstTerm, choiceOf, isInAddress, isInnerSum, isState, methodText } from "./replacements.js";
 import {
   type Abstract,
   comparable,
@@ -33,7 +33,7 @@ import {
   OPTIONAL,
   TRACED,
   weaken,
-} from "./known-values.js";
+} from "./abstract-values.js";
 
 const K = ts.SyntaxKind;
 

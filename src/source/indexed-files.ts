@@ -1,13 +1,13 @@
 /** A source index over files that someone reads: from disk, or from memory. */
 import type { Location } from "../diagnostics/diagnostic.js";
 import type { Compared, SourceIndex } from "../ir/source.js";
-import { deepestNode, descending } from "./deep-nesting.js";
+import { deepestNode, descending } from "./stack-guard.js";
 import type { Files } from "./imports.js";
 import { lintFiles } from "./lint.js";
-import { mendedCall } from "./mended-calls.js";
+import { mendedCall } from "./call-fixes.js";
 import { findSite, locate, siteIndex, type SiteIndex } from "./sites.js";
 import { withConfigs } from "./rewrite-configs.js";
-import { specPlaces } from "./spec-places.js";
+import { specPlaces } from "./spec-locations.js";
 import type { ts } from "./typescript.js";
 
 /** `beside` gives the text of a file by its path relative to another; it may be any kind of text. */

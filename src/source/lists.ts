@@ -2,7 +2,17 @@
 import { ts } from "./typescript.js";
 import { earlyExit } from "../diagnostics/catalog/control-codes.js";
 import { outerAssignment } from "../diagnostics/catalog/source-codes.js";
-import { type Abstract, comparable, elementOf, holder, join, PLAIN, touches, TRACED, weaken } from "./known-values.js";
+import {
+  type Abstract,
+  comparable,
+  elementOf,
+  holder,
+  join,
+  PLAIN,
+  touches,
+  TRACED,
+  weaken,
+} from "./abstract-values.js";
 import { crossed, type Frame, type Walk } from "./regions.js";
 import { unwrap } from "./sites.js";
 

@@ -4,8 +4,8 @@
  */
 import type { ts } from "./typescript.js";
 import type { Said } from "../diagnostics/diagnostic.js";
-import type { Mended } from "./edits.js";
-import { type Abstract, type FunctionNode, PLAIN } from "./known-values.js";
+import type { Mended } from "./text-edits.js";
+import { type Abstract, type FunctionNode, PLAIN } from "./abstract-values.js";
 
 /**
  * A part of the traced program. A `function` is the author's kernel or helper; a `loop` or `branch` is a body that runs

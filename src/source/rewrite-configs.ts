@@ -1,10 +1,10 @@
 /** The author's file with other configs: only the lists of configs change. */
-import { literalText } from "../contract/data-text.js";
+import { literalText } from "../compiled/canonical-json.js";
 import { ts } from "./typescript.js";
-import type { Config, FoundConfigs } from "../contract/compiled.js";
-import { exactly, gpuText } from "../contract/configs-by-gpu.js";
+import type { Config, FoundConfigs } from "../compiled/compiled-kernel.js";
+import { exactly, gpuText } from "../compiled/configs-by-gpu.js";
 import type { SourceIndex } from "../ir/source.js";
-import { property, type WrittenConfigs, writtenConfigs } from "./spec-places.js";
+import { property, type WrittenConfigs, writtenConfigs } from "./spec-locations.js";
 import { locate } from "./sites.js";
 
 /** A text in place of what stands from one offset to another. */

@@ -18,7 +18,7 @@ import {
   REFUSED,
   TRACED,
   weaken,
-} from "./known-values.js";
+} from "./abstract-values.js";
 
 export function statements(walk: Walk, list: readonly ts.Statement[], frame: Frame): void {
   for (const each of list) {

@@ -1,22 +1,22 @@
 /** Matchers for kernels, for any `expect` that Jest's `extend` describes; `vitest.ts` adds them to vitest's. */
 import pc from "picocolors";
 import { build } from "../pipeline/build.js";
-import { dtypeOf, NDArray, type Nested, type TypedArray } from "../call/ndarray.js";
-import { tensorData } from "../call/bind.js";
-import type { CallOptions, Constexprs, Inputs, KernelEvaluation, Outputs, RunOptions } from "../call/call-types.js";
+import { dtypeOf, NDArray, type Nested, type TypedArray } from "../host-call/ndarray.js";
+import { tensorData } from "../host-call/bind.js";
+import type { CallOptions, Constexprs, Inputs, KernelEvaluation, Outputs, RunOptions } from "../host-call/types.js";
 import { formatDiagnostic } from "../diagnostics/diagnostic.js";
 import { definitionOf } from "../dsl/definition.js";
 import { compareOutput, type Expected as ExpectedOutput } from "../eval/compare-outputs.js";
 import type { Kernel } from "../params/kernel.js";
 import { sharedDevice } from "../runtime/devices/devices.js";
 import { selectionFor } from "../runtime/invocation/options.js";
-import { UsageError } from "../runtime/system/problems.js";
-import { textReport } from "../runtime/report/report-text.js";
+import { UsageError } from "../runtime/system/errors.js";
+import { textReport } from "../runtime/report/text.js";
 import { summarize } from "../runtime/verify/summary.js";
-import { verify } from "../runtime/verify/verify-cases.js";
-import { toldApart } from "../contract/told-apart.js";
-import { givenFor } from "../contract/given-tolerance.js";
-import { toleranceOfSum } from "../contract/tolerance.js";
+import { verify } from "../runtime/verify/plan-cases.js";
+import { toldApart } from "../compiled/error-kind.js";
+import { givenFor } from "../compiled/declared-tolerance.js";
+import { toleranceOfSum } from "../compiled/tolerance.js";
 
 /** What is verified, and where: as on the command line, everything that is left out is chosen. */
 export interface VerifyMatcherOptions extends RunOptions {

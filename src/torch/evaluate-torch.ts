@@ -1,16 +1,16 @@
 /** Evaluates recorded torch expressions in float64. */
-import type { TensorData } from "../contract/compiled.js";
+import type { TensorData } from "../compiled/compiled-kernel.js";
 import { fail } from "../diagnostics/diagnostic.js";
 import { torchCall } from "../diagnostics/catalog/reference-codes.js";
 import { isFloat, unroundedDType } from "../numerics/numeric.js";
 import type { DTypeName } from "../types/dtype.js";
-import { NotEvaluated, TorchRefuses } from "./not-evaluated.js";
-import { scalarArray, torchArray, type TorchArray } from "./torch-array.js";
-import { itemOf, torchAttributes } from "./torch-attributes.js";
-import { isArray, isDTypeName, type TorchValue } from "./torch-call.js";
-import { TorchIntegers } from "./torch-integers.js";
-import { isTruth } from "./torch-facts.js";
-import { bound, recordOf } from "./torch-functions.js";
+import { NotEvaluated, TorchRefuses } from "./errors.js";
+import { scalarArray, torchArray, type TorchArray } from "./array.js";
+import { itemOf, torchAttributes } from "./attributes.js";
+import { isArray, isDTypeName, type TorchValue } from "./call.js";
+import { TorchIntegers } from "./integers.js";
+import { isTruth } from "./facts.js";
+import { bound, recordOf } from "./functions.js";
 import {
   isTorchNode,
   type NumberComparison,
@@ -19,7 +19,7 @@ import {
   type TorchArgument,
   type TorchCall,
   type TorchNode,
-} from "./torch-node.js";
+} from "./node.js";
 
 export interface TorchEvaluation {
   /** Gives uniform numbers in [0, 1) to the functions that draw. */

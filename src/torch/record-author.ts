@@ -8,9 +8,9 @@ import { referenceArgument, referenceFlag, referenceInPlace } from "../diagnosti
 import { captureLocation } from "../diagnostics/callsite.js";
 import { fail, type Location, TileScriptError } from "../diagnostics/diagnostic.js";
 import { operandsOf, sameRecordings } from "./same-expressions.js";
-import { NotEvaluated } from "./not-evaluated.js";
-import { isTruth } from "./torch-facts.js";
-import { isCallNode, isTorchNode, type Launch, partsOf, type TorchArgument, type TorchNode } from "./torch-node.js";
+import { NotEvaluated } from "./errors.js";
+import { isTruth } from "./facts.js";
+import { isCallNode, isTorchNode, type Launch, partsOf, type TorchArgument, type TorchNode } from "./node.js";
 import {
   allInputs,
   isTensorCall,
@@ -21,7 +21,7 @@ import {
   numberProxy,
   tensorProxy,
   withVariables,
-} from "./torch-proxy.js";
+} from "./proxy.js";
 
 export type Author = (inputs: Readonly<Record<string, unknown>>, torch: unknown) => unknown;
 

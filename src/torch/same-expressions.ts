@@ -1,7 +1,7 @@
 /** Whether two runs of an author's function made the same expressions, up to their identity. */
 import type { Location } from "../diagnostics/diagnostic.js";
-import { isTorchNode, type Launch, partsOf, type TorchArgument, type TorchNode } from "./torch-node.js";
-import { type Made, nodeOf } from "./torch-proxy.js";
+import { isTorchNode, type Launch, partsOf, type TorchArgument, type TorchNode } from "./node.js";
+import { type Made, nodeOf } from "./proxy.js";
 
 interface Run {
   readonly result: unknown;

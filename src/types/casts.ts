@@ -14,7 +14,7 @@ import {
   type IntName,
   type Members,
 } from "./dtype.js";
-import type { IsAny, Same } from "./problem.js";
+import type { IsAny, Same } from "./rule-error.js";
 import { unify, type Unify } from "./promote.js";
 
 type Common = "float16" | "float32";

@@ -11,7 +11,7 @@ import type {
   SubText,
 } from "./constexpr-text.js";
 import { call, type Call, type DType, type Element } from "./dtype.js";
-import type { Both, Checked } from "./problem.js";
+import type { Both, Checked } from "./rule-error.js";
 import {
   whyWhole,
   type Divide,

@@ -2,7 +2,7 @@
 import { MAX_NUMEL } from "./limits.js";
 import { axisOf, type DimAt, type SetAt } from "./axis.js";
 import { mulText, type TwiceText } from "./constexpr-text.js";
-import type { Same } from "./problem.js";
+import type { Same } from "./rule-error.js";
 import { showShape, type Dim, type Join, type Shape, type Show } from "./shape.js";
 
 // ---- permutations ---------------------------------------------------------------------------------------------------

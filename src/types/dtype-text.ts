@@ -1,6 +1,6 @@
 /** Texts in the place of dtypes, as PyTorch and Triton take them: what to write instead. */
 import { type DTypeName, dtypeNames } from "./dtype.js";
-import { foreignConstants } from "./foreign.js";
+import { foreignConstants } from "./unsupported-names.js";
 
 const concrete = new Set<string>(dtypeNames);
 

@@ -2,12 +2,12 @@
  * Dtypes: names, kinds, dtype variables, and the values that authors hold (`tl.float16`). Everything derives from one
  * table. Promotion and casts are in `promote.ts`.
  */
-import { wordList } from "../diagnostics/word-list.js";
+import { wordList } from "../diagnostics/format-list.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { fail } from "../diagnostics/diagnostic.js";
 import { dtypeMembers, dtypeName } from "../diagnostics/catalog/param-codes.js";
 import type { ConstBool, Constexpr } from "./constexpr.js";
-import type { IsAny, IsUnion } from "./problem.js";
+import type { IsAny, IsUnion } from "./rule-error.js";
 
 interface DTypeInfo {
   readonly bits: number;

@@ -25,7 +25,7 @@ import {
   type Token,
   type UnsignedName,
 } from "./dtype.js";
-import type { Both, IsAny, IsUnion, Same } from "./problem.js";
+import type { Both, IsAny, IsUnion, Same } from "./rule-error.js";
 
 // ---- the table ------------------------------------------------------------------------------------------------------
 

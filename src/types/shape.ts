@@ -1,5 +1,5 @@
 /** Dimensions, shapes and broadcasting. Axes are in `axis.ts`, permutations and reshapes in `dims.ts`. */
-import type { IsAny, Same } from "./problem.js";
+import type { IsAny, Same } from "./rule-error.js";
 
 /** A dimension: a number, or the text of an expression over constexprs. Texts are canonical, so equal means equal. */
 export type Dim = number | string;

@@ -1,8 +1,8 @@
 /** Tiles and state as authors see them. Types only: tracing makes the handles behind them. */
 import type { Constexpr } from "./constexpr.js";
 import type { DType, Element } from "./dtype.js";
-import type { ForeignCalls, foreignMethods } from "./foreign.js";
-import type { IsAny, Problem } from "./problem.js";
+import type { ForeignCalls, foreignMethods } from "./unsupported-names.js";
+import type { IsAny, Problem } from "./rule-error.js";
 import type { Shape, Show } from "./shape.js";
 
 declare const $element: unique symbol;

@@ -1,7 +1,7 @@
 /** The lanes of an access, axis by axis; views and the blocks of descriptors share this. */
 import type { Spread } from "../numerics/array.js";
 import type { NumberData } from "../numerics/numeric.js";
-import { unset } from "../numerics/pool.js";
+import { unset } from "../numerics/buffer-pool.js";
 
 /** The positions of lanes along one axis of a tensor. */
 export interface AxisLanes {

@@ -5,7 +5,7 @@ import type { FindingCode } from "../diagnostics/catalog/index.js";
 import { DESCRIPTOR_BYTES } from "../types/limits.js";
 import { either, sizeOf, spread, type TileArray, tileArray } from "../numerics/array.js";
 import { dtypeTable } from "../types/dtype.js";
-import { ones, unset } from "../numerics/pool.js";
+import { ones, unset } from "../numerics/buffer-pool.js";
 import type { Addresses, Context, DescriptorRuntime, Runtime, TensorRuntime } from "./runtime-values.js";
 import { type TensorAxis, offsetsOf, outsideOf, turnOff } from "./axis-lanes.js";
 import { isAddresses, isTile } from "./operands.js";

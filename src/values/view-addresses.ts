@@ -12,7 +12,7 @@ import {
   type TileArray,
 } from "../numerics/array.js";
 import { type BigData, isBig, type NumberData } from "../numerics/numeric.js";
-import { ones, poolGeneration } from "../numerics/pool.js";
+import { ones, poolGeneration } from "../numerics/buffer-pool.js";
 import type { Addresses, Allocation, Indexed } from "./runtime-values.js";
 import { type TensorAxis, offsetsOf, outsideOf, turnOff } from "./axis-lanes.js";
 import { isTile } from "./operands.js";

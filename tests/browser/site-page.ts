@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect } from "vitest";
 import { serve, type Served } from "../../site/serve.js";
-import { drawn } from "../support/drawn.js";
+import { drawn } from "../support/sampled-tests.js";
 
 const root = resolve(import.meta.dirname, "../..");
 export const site = join(root, "site");

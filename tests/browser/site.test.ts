@@ -8,7 +8,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
 import type { Served } from "../../site/serve.js";
-import { drawTests } from "../support/drawn.js";
+import { drawTests } from "../support/sampled-tests.js";
 import { expectNodesPython, missing, out, pathOf, serveSite, site } from "./site-page.js";
 
 const BROWSERS = ["chromium", "chromium-browser", "google-chrome"];

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
-import { drawTests } from "../support/drawn.js";
+import { drawTests } from "../support/sampled-tests.js";
 import { binary, installInto } from "../support/installed.js";
 import { closeResidents, tilescript as resident } from "../support/resident-cli.js";
 import type { CheckReport, DoctorReport, EmitReport, NewReport, Problem } from "../../src/runtime/report/reports.js";

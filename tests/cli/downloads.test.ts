@@ -7,10 +7,10 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { setup } from "../../src/runtime/python/install-environment.js";
-import { drawTests } from "../support/drawn.js";
+import { setup } from "../../src/runtime/worker/install-environment.js";
+import { drawTests } from "../support/sampled-tests.js";
 
-drawTests("downloads of an environment", "src/runtime/python");
+drawTests("downloads of an environment", "src/runtime/worker");
 
 /** Enough that the half of it leaves the buffers of the connection before it breaks. */
 const PAYLOAD = 4 << 20;

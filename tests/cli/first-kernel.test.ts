@@ -16,8 +16,8 @@ import {
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { drawTests } from "../support/drawn.js";
-import { blocksOf } from "../support/page-blocks.js";
+import { drawTests } from "../support/sampled-tests.js";
+import { blocksOf } from "../support/doc-code-blocks.js";
 import { requirePython } from "../support/python.js";
 
 drawTests("steps of the first kernel", "docs/first-kernel.md");

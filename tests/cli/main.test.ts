@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { drawTests } from "../support/drawn.js";
+import { drawTests } from "../support/sampled-tests.js";
 
 drawTests("kernel files that are started", "src/runtime/cli");
 

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
-import { drawTests } from "../support/drawn.js";
+import { drawTests } from "../support/sampled-tests.js";
 import { requirePython } from "../support/python.js";
 import { binary, installInto } from "../support/installed.js";
 import { type Answer, type Call, closeResidents, tilescript } from "../support/resident-cli.js";

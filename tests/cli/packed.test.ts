@@ -11,7 +11,7 @@ import { AGENTS_PAGE } from "../../docs/agents.js";
 import { isTypeScript, modules, SAYS } from "../../scripts/matrix-parts.js";
 import { packApart } from "../../scripts/package-apart.js";
 import { readsTypeScript } from "../../src/runtime/invocation/import-file.js";
-import { isFullRun } from "../support/drawn.js";
+import { isFullRun } from "../support/sampled-tests.js";
 import { installInto, tsx } from "../support/installed.js";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { execa } from "execa";
 import { beforeEach, describe, expect, it } from "vitest";
 import { acquireLock } from "../../src/runtime/system/process-lock.js";
-import { drawn } from "../support/drawn.js";
+import { drawn } from "../support/sampled-tests.js";
 import { binary, project } from "../support/installed.js";
 import { contentOf, isGone } from "../support/processes.js";
 import { requirePython } from "../support/python.js";

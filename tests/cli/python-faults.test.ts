@@ -5,10 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { drawn } from "../support/drawn.js";
+import { drawn } from "../support/sampled-tests.js";
 import { compiled } from "../support/installed.js";
-import { Worker } from "../../src/runtime/python/worker.js";
-import { probePython } from "../../src/runtime/python/probe.js";
+import { Worker } from "../../src/runtime/worker/worker.js";
+import { probePython } from "../../src/runtime/worker/probe.js";
 
 let folder: string;
 beforeEach(async () => void (folder = await mkdtemp(join(tmpdir(), "tilescript python ü-"))));

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { execa } from "execa";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
-import type { Case, CompiledKernel } from "../../src/contract/compiled.js";
+import type { Case, CompiledKernel } from "../../src/compiled/compiled-kernel.js";
 import type { Outcome } from "../../src/runtime/cases/outcome.js";
 import { closeDevice, openDevice, openDevices, type PythonDevice } from "../../src/runtime/devices/devices.js";
 import { runRequest } from "../../src/runtime/devices/request.js";
@@ -15,14 +15,14 @@ import { search } from "../../src/runtime/measure/tuner.js";
 import type { CompileReport, RunReport } from "../../src/runtime/report/reports.js";
 import { verifyCase } from "../../src/runtime/verify/runner.js";
 import { verifyThoroughly } from "../../src/runtime/verify/thorough.js";
-import { verify } from "../../src/runtime/verify/verify-cases.js";
+import { verify } from "../../src/runtime/verify/plan-cases.js";
 import { cli } from "../support/cli.js";
-import { drawCostlyTests } from "../support/drawn.js";
+import { drawCostlyTests } from "../support/sampled-tests.js";
 import { vectorAdd } from "../support/fixtures/vector-add.js";
 import { isGone } from "../support/processes.js";
 import { RayCluster, rayPython } from "../support/ray.js";
 
-drawCostlyTests("work on a Ray cluster", "src/runtime/hosts");
+drawCostlyTests("work on a Ray cluster", "src/runtime/remote");
 
 let python: string | undefined;
 let cluster: RayCluster;

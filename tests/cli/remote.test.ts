@@ -7,19 +7,19 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { kernel, tensor, tl } from "tilescript";
-import { RemoteHost } from "../../src/runtime/hosts/remote-host.js";
-import { parseSshAddress } from "../../src/runtime/hosts/ssh-address.js";
-import { setup } from "../../src/runtime/python/install-environment.js";
+import { RemoteHost } from "../../src/runtime/remote/remote-host.js";
+import { parseSshAddress } from "../../src/runtime/remote/ssh-address.js";
+import { setup } from "../../src/runtime/worker/install-environment.js";
 import type { DoctorReport, ProfileReport, RunReport } from "../../src/runtime/report/reports.js";
 import { cli, type Ran } from "../support/cli.js";
-import { drawTests } from "../support/drawn.js";
+import { drawTests } from "../support/sampled-tests.js";
 import { vectorAdd } from "../support/fixtures/vector-add.js";
 import { binary, compiled, project } from "../support/installed.js";
 import { contentOf, isGone } from "../support/processes.js";
 import { requirePython } from "../support/python.js";
 import { hasSshd, Sshd } from "../support/sshd.js";
 
-drawTests("work on another machine", "src/runtime/hosts");
+drawTests("work on another machine", "src/runtime/remote");
 
 const noise = `echo 'Welcome to "box" {"ready": true}'; echo 'last login: never' >&2; printf 'no line end'`;
 

@@ -5,18 +5,18 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { build } from "tilescript";
 import { gemm } from "../../examples/gemm.js";
-import type { Case, Config } from "../../src/contract/compiled.js";
+import type { Case, Config } from "../../src/compiled/compiled-kernel.js";
 import { buildWith } from "../../src/pipeline/build.js";
 import { closeDevice, openDevice, type PythonDevice } from "../../src/runtime/devices/devices.js";
 import { openWorkspace } from "../../src/runtime/devices/workspace.js";
-import { misfits } from "../../src/runtime/measure/misfits.js";
-import { searchInRounds } from "../../src/runtime/measure/rounds.js";
-import { Compilers } from "../../src/runtime/python/compilers.js";
+import { misfits } from "../../src/runtime/measure/resource-limits.js";
+import { searchInRounds } from "../../src/runtime/measure/staged-search.js";
+import { Compilers } from "../../src/runtime/worker/compilers.js";
 import { copyByGpu } from "../support/fixtures/copy-by-gpu.js";
-import { drawTests } from "../support/drawn.js";
+import { drawTests } from "../support/sampled-tests.js";
 import { requirePython, tritonCache } from "../support/python.js";
 
-drawTests("searches of derived spaces", "src/runtime/measure", "src/runtime/compile");
+drawTests("searches of derived spaces", "src/runtime/measure", "src/runtime/target-compile");
 
 const of = (BLOCK_M: number, BLOCK_N: number, BLOCK_K: number, numWarps: 4 | 8, numStages: 2 | 3 | 5): Config => ({
   values: { BLOCK_M, BLOCK_N, BLOCK_K, GROUP_M: 8 },

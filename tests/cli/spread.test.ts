@@ -4,18 +4,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
-import type { CompiledKernel } from "../../src/contract/compiled.js";
+import type { CompiledKernel } from "../../src/compiled/compiled-kernel.js";
 import type { Outcome } from "../../src/runtime/cases/outcome.js";
 import { closeDevice, openDevice, type PythonDevice } from "../../src/runtime/devices/devices.js";
 import { search } from "../../src/runtime/measure/tuner.js";
 import { verifyThoroughly } from "../../src/runtime/verify/thorough.js";
-import { verify } from "../../src/runtime/verify/verify-cases.js";
-import { jsonReport } from "../../src/runtime/report/report-json.js";
-import { drawTests } from "../support/drawn.js";
+import { verify } from "../../src/runtime/verify/plan-cases.js";
+import { jsonReport } from "../../src/runtime/report/json.js";
+import { drawTests } from "../support/sampled-tests.js";
 import { vectorAdd } from "../support/fixtures/vector-add.js";
 import { requirePython } from "../support/python.js";
 
-drawTests("work spread over workers", "src/runtime/verify", "src/runtime/python", "src/runtime/devices");
+drawTests("work spread over workers", "src/runtime/verify", "src/runtime/worker", "src/runtime/devices");
 
 /** `y = x + 1`; lanes from `from` on are left without it. */
 const increment = (from?: number): Promise<CompiledKernel> =>

@@ -1,11 +1,11 @@
 /** `verify`: what is drawn, what repeated runs show, how small a failing case gets, and that it can be run again. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
-import { drawTests } from "../support/drawn.js";
+import { drawTests } from "../support/sampled-tests.js";
 import { closeDevice, openDevice, type Device } from "../../src/runtime/devices/devices.js";
 import { verifyGiven, verifyThoroughly } from "../../src/runtime/verify/thorough.js";
 import { verifyCase } from "../../src/runtime/verify/runner.js";
-import type { CompiledKernel } from "../../src/contract/compiled.js";
+import type { CompiledKernel } from "../../src/compiled/compiled-kernel.js";
 import { vectorAdd } from "../support/fixtures/vector-add.js";
 import { cli, expectUsage } from "../support/cli.js";
 import { requirePython } from "../support/python.js";

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { drawTests } from "../support/drawn.js";
-import type { Tolerance } from "../../src/contract/compiled.js";
+import { drawTests } from "../support/sampled-tests.js";
+import type { Tolerance } from "../../src/compiled/compiled-kernel.js";
 import type { Selection } from "../../src/runtime/cases/selection.js";
 import { closeDevice, openDevice, type Device } from "../../src/runtime/devices/devices.js";
-import { jsonReport } from "../../src/runtime/report/report-json.js";
-import { verify } from "../../src/runtime/verify/verify-cases.js";
+import { jsonReport } from "../../src/runtime/report/json.js";
+import { verify } from "../../src/runtime/verify/plan-cases.js";
 import { authorFile, vectorAdd } from "../support/fixtures/vector-add.js";
 import { cli } from "../support/cli.js";
 import { requirePython } from "../support/python.js";

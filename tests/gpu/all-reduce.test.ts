@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { build } from "tilescript";
 import { allReduce } from "../../examples/all-reduce.js";
-import { drawTests } from "../support/drawn.js";
+import { drawTests } from "../support/sampled-tests.js";
 import { requirePython } from "../support/python.js";
 
 drawTests("an all-reduce over GPUs");

@@ -4,9 +4,9 @@
  */
 import assert from "node:assert/strict";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
-import type { Case, CompiledKernel } from "../../src/contract/compiled.js";
+import type { Case, CompiledKernel } from "../../src/compiled/compiled-kernel.js";
 import { closeDevice, openDevice, type Device } from "../../src/runtime/devices/devices.js";
-import type { FailureKind } from "../../src/runtime/python/protocol.js";
+import type { FailureKind } from "../../src/runtime/worker/protocol.js";
 import { verifyCase } from "../../src/runtime/verify/runner.js";
 
 const params = { x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr() };

@@ -7,7 +7,7 @@ import { examples } from "../support/examples.js";
 import { newFolder, packaged, runTests } from "../cli/package/packaged.js";
 import { closeDevice, openDevice } from "../../src/runtime/devices/devices.js";
 import { verifyCase } from "../../src/runtime/verify/runner.js";
-import { verify } from "../../src/runtime/verify/verify-cases.js";
+import { verify } from "../../src/runtime/verify/plan-cases.js";
 import { checkFault, faults } from "./faults.js";
 import { maskDropped, right, wrongStride } from "../kernels/mutants/kernels.js";
 

@@ -5,8 +5,8 @@ import { readdir, readFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
-import { pythonFolder } from "../../src/runtime/python/start-python.js";
-import { drawn } from "../support/drawn.js";
+import { pythonFolder } from "../../src/runtime/worker/start-python.js";
+import { drawn } from "../support/sampled-tests.js";
 import { requirePython } from "../support/python.js";
 
 const tests = fileURLToPath(new URL("./", import.meta.url));

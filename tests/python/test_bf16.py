@@ -9,9 +9,9 @@ import torch
 import triton
 import triton.language as tl
 
-from tilescript_worker import bf16
+from tilescript_worker import patch_bf16
 
-bf16.install()
+patch_bf16.install()
 
 N = 64
 

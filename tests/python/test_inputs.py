@@ -6,7 +6,7 @@ import unittest
 
 import torch
 
-from tilescript_worker.calling import GuardedMemory
+from tilescript_worker.invoke import GuardedMemory
 from tilescript_worker.inputs import MARKS, Guarded, changed_elements, draw, dtype_of, flat, values_of
 
 

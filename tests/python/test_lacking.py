@@ -10,9 +10,9 @@ import triton
 import triton.language as tl
 from triton.language.extra import libdevice as library
 
-from tilescript_worker import failures, lacking
+from tilescript_worker import failures, patch_unsupported
 
-lacking.install()
+patch_unsupported.install()
 
 
 @triton.jit

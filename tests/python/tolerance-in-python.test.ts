@@ -1,7 +1,7 @@
-/** `verify_kernel.py` judges files that TileScript did not write by the same rule as `src/contract/tolerance.ts`. */
+/** `verify_kernel.py` judges files that TileScript did not write by the same rule as `src/compiled/tolerance.ts`. */
 import { execa } from "execa";
 import { expect, test } from "vitest";
-import { toleranceOfSum } from "../../src/contract/tolerance.js";
+import { toleranceOfSum } from "../../src/compiled/tolerance.js";
 import { dtypeNames, dtypeTable } from "../../src/types/dtype.js";
 import { requirePython } from "../support/python.js";
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { snakeCase } from "../../src/codegen/names/names.js";
-import type { CompiledKernel, SignatureDType } from "../../src/contract/compiled.js";
+import type { CompiledKernel, SignatureDType } from "../../src/compiled/compiled-kernel.js";
 import { inTemporaryFolder, tritonCache } from "./python.js";
 
 const script = fileURLToPath(new URL("aot.py", import.meta.url));

@@ -1,5 +1,5 @@
 /** Kernels built for tests. */
-import type { CompiledKernel } from "../../src/contract/compiled.js";
+import type { CompiledKernel } from "../../src/compiled/compiled-kernel.js";
 import { build } from "../../src/pipeline/build.js";
 
 /** Builds kernels by the names under which a module exports them. */

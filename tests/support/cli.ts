@@ -4,7 +4,7 @@ import type { Runnable } from "../../src/runtime/invocation/command.js";
 import { requirePython } from "./python.js";
 import { closeDevice, type Device, openDevice } from "../../src/runtime/devices/devices.js";
 import type { Streams } from "../../src/runtime/system/streams.js";
-import type { CompiledKernel } from "../../src/contract/compiled.js";
+import type { CompiledKernel } from "../../src/compiled/compiled-kernel.js";
 
 /** Triton's interpreter for the tests around this call: opened before them, closed after them. */
 export function interpreter(): () => Device {

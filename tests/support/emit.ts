@@ -2,11 +2,11 @@
 import { PositionEncoding, Workspace } from "@astral-sh/ruff-wasm-nodejs";
 import { expect } from "vitest";
 import { emitModule } from "../../src/codegen/module/module.js";
-import type { PrintedModule } from "../../src/codegen/python/layout.js";
+import type { PrintedModule } from "../../src/codegen/syntax/layout.js";
 import { definitionOf } from "../../src/dsl/definition.js";
-import { createSourceIndex } from "../../src/source/source-index.js";
+import { createSourceIndex } from "../../src/source/call-site-index.js";
 import { trace } from "../../src/dsl/trace.js";
-import { lowerViews } from "../../src/lower/lower-views.js";
+import { lowerViews } from "../../src/lower/views.js";
 
 const source = createSourceIndex();
 const ruff = new Workspace({ "line-length": 88, lint: { "extend-select": ["E", "F", "I"] } }, PositionEncoding.Utf16);

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
-import type { Case, EvaluateOptions, Evaluation, Finding, TensorData } from "../../src/contract/compiled.js";
+import type { Case, EvaluateOptions, Evaluation, Finding, TensorData } from "../../src/compiled/compiled-kernel.js";
 import { signatureOf } from "../../src/codegen/module/signature.js";
 import { definitionOf } from "../../src/dsl/definition.js";
 import { trace } from "../../src/dsl/trace.js";

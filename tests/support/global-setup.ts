@@ -5,12 +5,12 @@
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
-import { findPython } from "../../src/runtime/python/environment.js";
-import { setup } from "../../src/runtime/python/install-environment.js";
+import { findPython } from "../../src/runtime/worker/environment.js";
+import { setup } from "../../src/runtime/worker/install-environment.js";
 import { makeProject } from "./installed.js";
 import type { TestModule, TestProject } from "vitest/node";
-import { isFullRun, isRest, seedOfRun } from "./drawn.js";
-import { type LeftOut, leftOutFile, type Passed, readLeftOut, root, writePassed } from "./records.js";
+import { isFullRun, isRest, seedOfRun } from "./sampled-tests.js";
+import { type LeftOut, leftOutFile, type Passed, readLeftOut, root, writePassed } from "./run-records.js";
 import { tritonCache } from "./python.js";
 
 const say = (line: string): void => void process.stderr.write(`${line}\n`);

@@ -1,6 +1,6 @@
 /** fast-check from the seed of the run. A failing property that it finds becomes a fixed case beside it, as `examples`. */
 import fc from "fast-check";
-import { drawnCount, seedOfRun } from "./drawn.js";
+import { drawnCount, seedOfRun } from "./sampled-tests.js";
 
 fc.configureGlobal({ seed: seedOfRun() });
 export { fc };

@@ -6,8 +6,8 @@ import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { missingPython } from "../../src/runtime/devices/devices.js";
-import { findPython } from "../../src/runtime/python/environment.js";
-import { pythonFolder } from "../../src/runtime/python/start-python.js";
+import { findPython } from "../../src/runtime/worker/environment.js";
+import { pythonFolder } from "../../src/runtime/worker/start-python.js";
 import { cacheFolder } from "../../src/runtime/system/cache-folder.js";
 
 /** The Python that a user would get; a machine without one runs `tilescript setup` first, as CI does. */

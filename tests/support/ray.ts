@@ -5,7 +5,7 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
-import { rayLock } from "../../src/runtime/python/environment.js";
+import { rayLock } from "../../src/runtime/worker/environment.js";
 import { environmentFolder, venvPython } from "../../src/runtime/system/cache-folder.js";
 import { acquireLock } from "../../src/runtime/system/process-lock.js";
 import { requirePython } from "./python.js";

@@ -13,7 +13,7 @@ import { callsLike, inBothForms } from "./call-questions.js";
 import { samples } from "./call-samples.js";
 import { type Built, built, edited } from "./call-verdicts.js";
 import { fixedCalls } from "./calls-fixed.js";
-import { drawnCount, seedOfRun } from "../support/drawn.js";
+import { drawnCount, seedOfRun } from "../support/sampled-tests.js";
 
 const asked = process.env["TILESCRIPT_CALL_SEEDS"];
 const seeds = Array.from(

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { families, program } from "./calls.js";
 import { instantiations } from "./cost.js";
-import { drawn, seedOfRun } from "../support/drawn.js";
+import { drawn, seedOfRun } from "../support/sampled-tests.js";
 import { root } from "../support/tsc.js";
 
 const importOnly = `import { tl } from "tilescript";\nexport { tl };`;

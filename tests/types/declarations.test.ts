@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, symlinkSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { drawTests } from "../support/drawn.js";
+import { drawTests } from "../support/sampled-tests.js";
 import { inFolder, root, tsc } from "../support/tsc.js";
 
 drawTests("declarations in a project", "src/dsl", "src/params");

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Project, SyntaxKind } from "ts-morph";
 import { describe, expect, test } from "vitest";
-import { drawTests } from "../support/drawn.js";
+import { drawTests } from "../support/sampled-tests.js";
 import { complaints, root } from "../support/tsc.js";
 
 drawTests("types in an editor", "src/dsl", "src/types", "src/rules");

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { documents, render } from "../../docs/render.js";
-import { drawn } from "../support/drawn.js";
+import { drawn } from "../support/sampled-tests.js";
 import { table } from "../../src/ops/table.js";
 
 /** This page proves all examples, which `unit/prove/examples.test.ts` does too. */

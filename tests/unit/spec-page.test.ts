@@ -5,7 +5,7 @@ import { afterAll, expect, test } from "vitest";
 import { builders, launchOptions, specParts, tensorOptions } from "../../docs/spec-examples.js";
 import * as params from "../../src/dsl/params.js";
 import type { Parts } from "../../src/diagnostics/explanations/explanation.js";
-import { shownBy } from "./diagnostics/shown.js";
+import { shownBy } from "./diagnostics/example-output.js";
 
 const folder = join(import.meta.dirname, `../../node_modules/.cache/spec-page-${process.pid}`);
 afterAll(() => rmSync(folder, { recursive: true }));

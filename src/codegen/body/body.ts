@@ -31,16 +31,24 @@ import {
   optionKeywords,
   orPass,
   PointedInto,
-} from "./body-rules.js";
+} from "./rules.js";
 import { Names } from "../names/names.js";
-import * as py from "../python/py-build.js";
-import type { Expression, If, Name, Statement as PyStatement } from "../python/py.js";
-import { type Built, castBack, type Helpers, spell, type Speaker } from "./spelling.js";
-import { staysCounted, staysWeak, type Strength } from "./strength.js";
-import { hasEffect, lastEffect, MEMORY, type Usage, usageOf, type Written, writesOf } from "../../analysis/usage.js";
-import { Assigned } from "./assigned.js";
-import { type Pending, Waiting } from "./waiting.js";
-import { asked, askedAgain, askedOnce } from "./while-form.js";
+import * as py from "../syntax/py-build.js";
+import type { Expression, If, Name, Statement as PyStatement } from "../syntax/py.js";
+import { type Built, castBack, type Helpers, spell, type Speaker } from "./print-op.js";
+import { staysCounted, staysWeak, type Strength } from "./weak-literals.js";
+import {
+  hasEffect,
+  lastEffect,
+  MEMORY,
+  type Usage,
+  usageOf,
+  type Written,
+  writesOf,
+} from "../../analysis/use-counts.js";
+import { Assigned } from "./value-numbering.js";
+import { type Pending, Waiting } from "./deferred-expressions.js";
+import { asked, askedAgain, askedOnce } from "./while-loop.js";
 
 export interface BodyOptions {
   readonly names: Names;

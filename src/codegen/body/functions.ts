@@ -6,9 +6,9 @@ import { showType } from "../../types/types.js";
 import { capturesOf, handedOver, walkAll } from "../../ir/walk.js";
 import { emitBody } from "./body.js";
 import { Names } from "../names/names.js";
-import * as py from "../python/py-build.js";
-import type { Expression, FunctionDef, Parameter } from "../python/py.js";
-import type { Helpers } from "./spelling.js";
+import * as py from "../syntax/py-build.js";
+import type { Expression, FunctionDef, Parameter } from "../syntax/py.js";
+import type { Helpers } from "./print-op.js";
 
 export interface HelperOptions {
   /** What the module calls each helper function. */

@@ -8,9 +8,9 @@ import {
   type OpStatement,
   type Value,
 } from "../../ir/nodes.js";
-import * as py from "../python/py-build.js";
-import type { Expression } from "../python/py.js";
-import { spell } from "./spelling.js";
+import * as py from "../syntax/py-build.js";
+import type { Expression } from "../syntax/py.js";
+import { spell } from "./print-op.js";
 
 /** The expressions that a host block yields. `name` gives a parameter's name where they stand. */
 export function hostExpressions(host: HostBlock, name: (value: Value) => Expression): readonly Expression[] {

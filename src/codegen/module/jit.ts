@@ -16,15 +16,15 @@ import { nonNegativeValues } from "../../analysis/signs.js";
 import type { SourceIndex } from "../../ir/source.js";
 import { argumentsOf, blocksOf, bodiesOf, walkAll } from "../../ir/walk.js";
 import { decorators } from "../wrapper/autotune.js";
-import { PointedInto } from "../body/body-rules.js";
+import { PointedInto } from "../body/rules.js";
 import { emitBody } from "../body/body.js";
 import { emitHelpers } from "../body/functions.js";
-import { weakIfOne } from "../body/strength.js";
+import { weakIfOne } from "../body/weak-literals.js";
 import { hostInputs } from "../body/host-expressions.js";
 import type { KernelNames } from "../names/kernel-names.js";
-import * as py from "../python/py-build.js";
-import type { Expression, FunctionDef, Parameter } from "../python/py.js";
-import { isPruned, prunedRequirements } from "../wrapper/wrapper-requirements.js";
+import * as py from "../syntax/py-build.js";
+import type { Expression, FunctionDef, Parameter } from "../syntax/py.js";
+import { isPruned, prunedRequirements } from "../wrapper/requirements.js";
 
 /** The helper functions, followed by the kernel that calls them. */
 export function jitFunctions(

@@ -1,20 +1,20 @@
 /** What stands before the functions of an emitted module: imports, constants, and a check of Triton's version. */
 import { INT32_REACH, MAX_NUMEL } from "../../types/limits.js";
-import { H200 } from "../../contract/device-properties.js";
+import { H200 } from "../../compiled/device-properties.js";
 import type { KernelIR } from "../../ir/nodes.js";
-import { usesOf39 } from "../../analysis/newer-uses.js";
+import { usesOf39 } from "../../analysis/version-requirements.js";
 import { walkAll } from "../../ir/walk.js";
-import { DESCRIPTOR_CLASS } from "../wrapper/wrapper-descriptors.js";
-import { LAUNCH, LAUNCHES, WRAP_TRITON } from "../wrapper/wrapper-helpers.js";
-import { gluonImports, IS_SPECIALISED } from "../gluon/gluon-helpers.js";
-import { ALONE, FASTER, IS_FASTER } from "../wrapper/faster-helper.js";
+import { DESCRIPTOR_CLASS } from "../wrapper/descriptors.js";
+import { LAUNCH, LAUNCHES, WRAP_TRITON } from "../wrapper/helpers.js";
+import { gluonImports, IS_SPECIALISED } from "../warp-specialize/gluon/helpers.js";
+import { ALONE, FASTER, IS_FASTER } from "../wrapper/choose-kernel.js";
 import { snakeCase } from "../names/names.js";
-import * as py from "../python/py-build.js";
-import type { Block, Expression, FromImport, Import, Statement } from "../python/py.js";
-import { INTERPRETED, ROW_LIMIT, torchDType } from "../wrapper/wrapper-checks.js";
-import { REACH_LIMIT } from "../wrapper/wrapper-reach.js";
-import { TRITON_DTYPES } from "../wrapper/wrapper-numbers.js";
-import { GPU_PROPERTY, STATED_GPU } from "../wrapper/wrapper-launch.js";
+import * as py from "../syntax/py-build.js";
+import type { Block, Expression, FromImport, Import, Statement } from "../syntax/py.js";
+import { INTERPRETED, ROW_LIMIT, torchDType } from "../wrapper/checks.js";
+import { REACH_LIMIT } from "../wrapper/int32-checks.js";
+import { TRITON_DTYPES } from "../wrapper/numbers.js";
+import { GPU_PROPERTY, STATED_GPU } from "../wrapper/launch.js";
 
 /** Modules of Python's own library, which stand before all others. */
 export const standardImports = (modules: readonly string[]): Block =>

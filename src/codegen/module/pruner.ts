@@ -1,14 +1,14 @@
 /** The function that tells the autotuner which configs are for its GPU and meet a kernel's requirements. */
-import { isByGpu } from "../../contract/configs-by-gpu.js";
+import { isByGpu } from "../../compiled/configs-by-gpu.js";
 import type { KernelIR, Value } from "../../ir/nodes.js";
 import { hostExpressions, hostInputs } from "../body/host-expressions.js";
 import type { KernelNames } from "../names/kernel-names.js";
-import { flatText } from "../python/layout-expression.js";
-import * as py from "../python/py-build.js";
-import type { Block, Expression } from "../python/py.js";
-import { helper } from "../python/helper-function.js";
-import { INTERPRETED } from "../wrapper/wrapper-checks.js";
-import { isPruned, prunedRequirements } from "../wrapper/wrapper-requirements.js";
+import { flatText } from "../syntax/layout-expression.js";
+import * as py from "../syntax/py-build.js";
+import type { Block, Expression } from "../syntax/py.js";
+import { helper } from "../syntax/helper-function.js";
+import { INTERPRETED } from "../wrapper/checks.js";
+import { isPruned, prunedRequirements } from "../wrapper/requirements.js";
 
 /**
  * Drops the configs of other GPUs, and those that a requirement excludes; otherwise tuning could choose one that gives

@@ -8,10 +8,10 @@ import type {
   Signature,
   SignatureDType,
   TensorSignature,
-} from "../../contract/compiled.js";
+} from "../../compiled/compiled-kernel.js";
 import { type Elem, isFloatElem } from "../../types/dtype.js";
 import { optionalSizes } from "../../analysis/optional-sizes.js";
-import { describedTensors, sizeMultiples } from "../../analysis/described.js";
+import { describedTensors, sizeMultiples } from "../../analysis/descriptor-tensors.js";
 import {
   type ConstexprParam,
   isMemoryParam,
@@ -25,15 +25,15 @@ import {
   type Value,
 } from "../../ir/nodes.js";
 import type { OperatorIR } from "../../ir/operator-ir.js";
-import { arithmeticOf, operatorArithmetic } from "../../analysis/roundings.js";
+import { arithmeticOf, operatorArithmetic } from "../../analysis/rounding-profile.js";
 import { sharedStrides } from "../../analysis/preconditions.js";
 import { tileSizes } from "../../analysis/tile-sizes.js";
 import { rangeOf, walkAll } from "../../ir/walk.js";
 import { hostInputs } from "../body/host-expressions.js";
 import { freeSizes, givenSizes, numberParams } from "../names/call-order.js";
-import { drawArguments, drawnTensors } from "../torch/drawn-inputs.js";
+import { drawArguments, drawnTensors } from "../reference/drawn-inputs.js";
 import type { KernelNames } from "../names/kernel-names.js";
-import { kernelNames, moduleNames } from "./module-names.js";
+import { kernelNames, moduleNames } from "./names.js";
 
 export function signatureOf(ir: KernelIR): Signature {
   const names = kernelNames(ir);

@@ -4,8 +4,8 @@ import { externFile, externSource } from "../../diagnostics/catalog/extern-codes
 import type { FunctionIR, KernelIR } from "../../ir/nodes.js";
 import type { SourceIndex } from "../../ir/source.js";
 import type { Names } from "./names.js";
-import { freeNames, type TopLevel, topLevel } from "../python/python-source.js";
-import type { FromImport, Statement } from "../python/py.js";
+import { freeNames, type TopLevel, topLevel } from "../syntax/source.js";
+import type { FromImport, Statement } from "../syntax/py.js";
 
 export interface Externs {
   /** What the module calls each function. */

@@ -1,6 +1,6 @@
 /** The Python names of a kernel's arguments, in the `@triton.jit` function and in its wrapper. */
-import { tunedDescriptors } from "../../analysis/described.js";
-import { isByGpu } from "../../contract/configs-by-gpu.js";
+import { tunedDescriptors } from "../../analysis/descriptor-tensors.js";
+import { isByGpu } from "../../compiled/configs-by-gpu.js";
 import { fail } from "../../diagnostics/diagnostic.js";
 import { reservedName } from "../../diagnostics/catalog/definition-codes.js";
 import {

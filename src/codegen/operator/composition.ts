@@ -8,14 +8,14 @@ import {
   partsOf,
   type TorchArgument,
   type TorchNode,
-} from "../../torch/torch-node.js";
+} from "../../torch/node.js";
 import type { SourceIndex } from "../../ir/source.js";
 import { callOrder } from "../names/call-order.js";
-import { isUpdate, Needs } from "./composition-needs.js";
+import { isUpdate, Needs } from "./result-dependencies.js";
 import { type KernelNames, outputName } from "../names/kernel-names.js";
-import * as py from "../python/py-build.js";
-import type { Argument, Block, Expression, Statement } from "../python/py.js";
-import { TorchPython } from "../torch/torch-python.js";
+import * as py from "../syntax/py-build.js";
+import type { Argument, Block, Expression, Statement } from "../syntax/py.js";
+import { TorchPython } from "../reference/expressions.js";
 
 /** A kernel that an operator calls, as it stands in the module. */
 export interface Called {

@@ -2,13 +2,13 @@
 import { isKeyword } from "../names/names.js";
 import { fail } from "../../diagnostics/diagnostic.js";
 import { pythonName, reservedName } from "../../diagnostics/catalog/definition-codes.js";
-import { describedTensors, makesDescriptors, tunedDescriptors } from "../../analysis/described.js";
-import { isTorchNamespace } from "../../contract/torch-namespaces.js";
+import { describedTensors, makesDescriptors, tunedDescriptors } from "../../analysis/descriptor-tensors.js";
+import { isTorchNamespace } from "../../compiled/torch-namespaces.js";
 import { isInt, members } from "../../types/dtype.js";
 import type { KernelIR } from "../../ir/nodes.js";
 import type { KernelNames } from "../names/kernel-names.js";
-import * as py from "../python/py-build.js";
-import type { Block, Expression, FunctionDef, Parameter, Statement } from "../python/py.js";
+import * as py from "../syntax/py-build.js";
+import type { Block, Expression, FunctionDef, Parameter, Statement } from "../syntax/py.js";
 import { REFUSE_FORWARD_MODE, REFUSE_RECORDING } from "../wrapper/gradient-helpers.js";
 
 export interface OpOptions {

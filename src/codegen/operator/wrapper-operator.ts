@@ -16,8 +16,8 @@ import {
 import { hostExpressions, hostInputs } from "../body/host-expressions.js";
 import { givenSizes } from "../names/call-order.js";
 import { type KernelNames, literalNumber } from "../names/kernel-names.js";
-import * as py from "../python/py-build.js";
-import type { Block, Expression, FunctionDef, Parameter } from "../python/py.js";
+import * as py from "../syntax/py-build.js";
+import type { Block, Expression, FunctionDef, Parameter } from "../syntax/py.js";
 import {
   checkNamespace,
   forwardModeCheck,
@@ -29,9 +29,9 @@ import {
   withoutAnnotations,
   writingOperator,
 } from "./registration.js";
-import type { Binding } from "../torch/number-bindings.js";
-import { dtypeBinder, torchDType } from "../wrapper/wrapper-checks.js";
-import { returnType } from "../wrapper/wrapper-words.js";
+import type { Binding } from "../reference/number-bindings.js";
+import { dtypeBinder, torchDType } from "../wrapper/checks.js";
+import { returnType } from "../wrapper/docstring.js";
 import { isFloatElem } from "../../types/dtype.js";
 
 /** `launcher` is the wrapper, `sizes` say where each size is read off. */

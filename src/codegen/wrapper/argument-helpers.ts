@@ -1,8 +1,8 @@
 /** Functions of an emitted module that check one argument of its wrapper. */
 import { COUNTED } from "../../analysis/preconditions.js";
-import * as py from "../python/py-build.js";
-import type { FunctionDef } from "../python/py.js";
-import { helper } from "../python/helper-function.js";
+import * as py from "../syntax/py-build.js";
+import type { FunctionDef } from "../syntax/py.js";
+import { helper } from "../syntax/helper-function.js";
 
 export const CHECK_TENSOR = "_check_tensor";
 export const CHECK_CHOICE = "_check_choice";

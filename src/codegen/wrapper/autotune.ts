@@ -1,13 +1,13 @@
 /** The decorators of a kernel: `@triton.autotune` outermost, then `@triton.heuristics`, then `@triton.jit`. */
-import type { Config } from "../../contract/compiled.js";
-import { type ConfigGpu, gpuText, isByGpu } from "../../contract/configs-by-gpu.js";
+import type { Config } from "../../compiled/compiled-kernel.js";
+import { type ConfigGpu, gpuText, isByGpu } from "../../compiled/configs-by-gpu.js";
 import type { KernelIR, Value } from "../../ir/nodes.js";
-import { setsBlocks } from "./wrapper-descriptors.js";
+import { setsBlocks } from "./descriptors.js";
 import { hostExpressions } from "../body/host-expressions.js";
 import { type KernelNames, parameterName } from "../names/kernel-names.js";
-import * as py from "../python/py-build.js";
-import type { Argument, Block, Expression, Keyword, Statement } from "../python/py.js";
-import { INTERPRETED } from "./wrapper-checks.js";
+import * as py from "../syntax/py-build.js";
+import type { Argument, Block, Expression, Keyword, Statement } from "../syntax/py.js";
+import { INTERPRETED } from "./checks.js";
 
 /** Launch options of a config, by Triton's names. */
 export function launchOptions(config: Config): readonly Argument[] {

@@ -1,10 +1,10 @@
 /** A launch that would write nothing returns before it: Triton refuses a grid without programs. */
 import { isValue, paramsOf, type TensorParam } from "../../ir/nodes.js";
-import * as py from "../python/py-build.js";
-import { flatText } from "../python/layout-expression.js";
-import type { Block, Expression } from "../python/py.js";
-import { check } from "./wrapper-checks.js";
-import type { WrapperContext } from "./wrapper-scope.js";
+import * as py from "../syntax/py-build.js";
+import { flatText } from "../syntax/layout-expression.js";
+import type { Block, Expression } from "../syntax/py.js";
+import { check } from "./checks.js";
+import type { WrapperContext } from "./scope.js";
 
 /** The sizes of a tensor that may be 0, each once, by their text. */
 type Sizes = ReadonlyMap<string, Expression>;

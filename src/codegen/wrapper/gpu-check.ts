@@ -1,11 +1,11 @@
 /** The wrapper's check of the GPU, for kernels that are not for all of them. */
-import { targetsText } from "../../contract/kernel-targets.js";
-import * as py from "../python/py-build.js";
-import type { Block } from "../python/py.js";
-import { helper } from "../python/helper-function.js";
-import { DEVICE, INTERPRETED } from "./wrapper-checks.js";
-import { bfloat16Check } from "./wrapper-interpreter.js";
-import type { WrapperContext } from "./wrapper-scope.js";
+import { targetsText } from "../../compiled/kernel-targets.js";
+import * as py from "../syntax/py-build.js";
+import type { Block } from "../syntax/py.js";
+import { helper } from "../syntax/helper-function.js";
+import { DEVICE, INTERPRETED } from "./checks.js";
+import { bfloat16Check } from "./interpreter.js";
+import type { WrapperContext } from "./scope.js";
 
 export const CHECK_GPU = "_check_gpu";
 

@@ -3,9 +3,9 @@
  * grad, as those of PyTorch's own operators do, and a backward through them is an error. A result without a grad_fn
  * would train a model wrongly, without a word.
  */
-import * as py from "../python/py-build.js";
-import type { ClassDef, FunctionDef } from "../python/py.js";
-import { helper } from "../python/helper-function.js";
+import * as py from "../syntax/py-build.js";
+import type { ClassDef, FunctionDef } from "../syntax/py.js";
+import { helper } from "../syntax/helper-function.js";
 
 /** Whether a gradient is recorded. */
 export const RECORDS_GRADIENT = "_records_gradient";

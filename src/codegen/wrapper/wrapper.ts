@@ -3,7 +3,7 @@
  * outputs and launches. It never waits for the GPU.
  */
 import { writtenPointers } from "../../analysis/memory-effects.js";
-import { isOnlyDescribed } from "../../analysis/described.js";
+import { isOnlyDescribed } from "../../analysis/descriptor-tensors.js";
 import { optionalSizes } from "../../analysis/optional-sizes.js";
 import { preconditionsOf } from "../../analysis/preconditions.js";
 import {
@@ -22,8 +22,8 @@ import { givenSizes } from "../names/call-order.js";
 import { type KernelNames, parameterName } from "../names/kernel-names.js";
 import { emptyResult } from "./empty-result.js";
 import { machineChecks } from "./gpu-check.js";
-import { descriptorCheck, descriptorOf, scratch } from "./wrapper-descriptors.js";
-import { LAUNCH, WRAP_TRITON } from "./wrapper-helpers.js";
+import { descriptorCheck, descriptorOf, scratch } from "./descriptors.js";
+import { LAUNCH, WRAP_TRITON } from "./helpers.js";
 import {
   absentSizeBindings,
   binderDType,
@@ -43,19 +43,19 @@ import {
   shapeChecks,
   tensorCheck,
   tileSizeChecks,
-} from "./wrapper-checks.js";
-import { int32Checks } from "./wrapper-reach.js";
-import { checkedRequirements, isDecided, requirementCheck, sizeChecks } from "./wrapper-requirements.js";
-import { memoryCheck, outputChecks } from "./wrapper-outputs.js";
-import { WrapperScope } from "./wrapper-scope.js";
-import { specializedLaunch } from "./wrapper-specialized.js";
-import type { GluonKernel } from "../gluon/gluon-kernel.js";
-import { argumentLines, inputParameters, outputLines, outputParameters, returnType } from "./wrapper-words.js";
-import { gradientChecks } from "./wrapper-gradient.js";
-import * as py from "../python/py-build.js";
-import { computedOptions, launchComputations } from "./wrapper-launch.js";
-import { numberChecks, passed } from "./wrapper-numbers.js";
-import type { Argument, Block, Expression, FunctionDef, Parameter, Statement } from "../python/py.js";
+} from "./checks.js";
+import { int32Checks } from "./int32-checks.js";
+import { checkedRequirements, isDecided, requirementCheck, sizeChecks } from "./requirements.js";
+import { memoryCheck, outputChecks } from "./outputs.js";
+import { WrapperScope } from "./scope.js";
+import { specializedLaunch } from "./specialized-launch.js";
+import type { GluonKernel } from "../warp-specialize/gluon/kernel.js";
+import { argumentLines, inputParameters, outputLines, outputParameters, returnType } from "./docstring.js";
+import { gradientChecks } from "./gradient.js";
+import * as py from "../syntax/py-build.js";
+import { computedOptions, launchComputations } from "./launch.js";
+import { numberChecks, passed } from "./numbers.js";
+import type { Argument, Block, Expression, FunctionDef, Parameter, Statement } from "../syntax/py.js";
 
 /** `specialized` is the warp-specialized kernel beside the plain one, if there is one. */
 export function wrapper(

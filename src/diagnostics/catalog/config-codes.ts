@@ -1,5 +1,5 @@
 /** What can be wrong with configs and autotuning. */
-import { nearName } from "../near-name.js";
+import { nearName } from "../did-you-mean.js";
 import { defineCode } from "./define-code.js";
 
 export const configValue = defineCode("config-value", {

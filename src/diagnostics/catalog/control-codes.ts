@@ -1,5 +1,5 @@
 /** What can be wrong with loops, branches, state and helper functions. */
-import { otherCopies } from "../copies.js";
+import { otherCopies } from "../duplicate-package.js";
 import { defineCode } from "./define-code.js";
 
 export const scopeEscape = defineCode(

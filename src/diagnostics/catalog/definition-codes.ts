@@ -1,6 +1,6 @@
 /** Mistakes in the parts of `kernel(name, spec, body)` and `op(name, spec, forward)`. */
-import { otherCopies } from "../copies.js";
-import { nearName } from "../near-name.js";
+import { otherCopies } from "../duplicate-package.js";
+import { nearName } from "../did-you-mean.js";
 import { defineCode } from "./define-code.js";
 
 export const pythonName = defineCode("python-name", {

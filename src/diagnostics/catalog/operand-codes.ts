@@ -1,5 +1,5 @@
 /** What can be wrong with what an op, a method or a property is given. */
-import { nearName, onlyNearName } from "../near-name.js";
+import { nearName, onlyNearName } from "../did-you-mean.js";
 import { defineCode } from "./define-code.js";
 
 export const argumentList = defineCode("arguments", {

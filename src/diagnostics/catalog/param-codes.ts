@@ -1,8 +1,8 @@
 /** Mistakes in a kernel's `params`. */
-import { otherCopies } from "../copies.js";
+import { otherCopies } from "../duplicate-package.js";
 import { defineCode } from "./define-code.js";
-import { nearName } from "../near-name.js";
-import { wordList } from "../word-list.js";
+import { nearName } from "../did-you-mean.js";
+import { wordList } from "../format-list.js";
 
 /** The sentence is that of `whyParam`, beside its type. */
 export const paramKind = defineCode("param-kind", (why: string) => why);

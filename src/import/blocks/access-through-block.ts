@@ -12,7 +12,7 @@ import {
   INDEX,
   nameOf,
   ofIndices,
-} from "../made-nodes.js";
+} from "../node-builders.js";
 import { withArguments } from "../rewrite-tree.js";
 import type { Call, Described, Expression, Statement } from "../tree.js";
 import { constantOf as metConstant, elementOf, NotImported } from "../value.js";

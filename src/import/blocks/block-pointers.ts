@@ -3,7 +3,7 @@
  * and at each access an index and a bound for each axis. From there an access is one as any other.
  */
 import { targetNames } from "../liveness.js";
-import { assigned, INDEX, ofIndices } from "../made-nodes.js";
+import { assigned, INDEX, ofIndices } from "../node-builders.js";
 import { rewritten, shared, withArguments } from "../rewrite-tree.js";
 import type { Call, Expression, FunctionTree, KernelTree, Statement } from "../tree.js";
 import { NotImported } from "../value.js";

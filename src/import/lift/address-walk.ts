@@ -8,8 +8,8 @@ import { kindOf } from "../value.js";
 import { callsIn } from "./expression-parts.js";
 import type { Access, Binding, Env, Passed } from "./python-access.js";
 import { conditionsOf, linear, type Linear, sizeOf } from "./linear-address.js";
-import { movedBy, type Step } from "./moved-names.js";
-import { widthsOf } from "./widths.js";
+import { movedBy, type Step } from "./induction-variables.js";
+import { widthsOf } from "./constant-strides.js";
 
 const ACCESSES: Readonly<Record<string, { readonly isStore: boolean }>> = {
   "tl.load": { isStore: false },

@@ -1,6 +1,6 @@
 /** Parts of expressions, and the texts by which they are compared. */
 import { childrenOf, reads } from "../liveness.js";
-import { ofIndices } from "../made-nodes.js";
+import { ofIndices } from "../node-builders.js";
 import type { Binary, Call, Expression, Subscript } from "../tree.js";
 import { kindOf } from "../value.js";
 import type { Env } from "./python-access.js";

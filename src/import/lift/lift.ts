@@ -2,10 +2,10 @@
  * Pointer arithmetic of an imported kernel as views of tensors. An access becomes a view where each of its indices has
  * one stride, and each part of its mask that bounds an index gives that axis its size. Whoever asks compares the IR.
  */
-import { withSizesApart } from "../inferred/noted-values.js";
+import { withSizesApart } from "../launch-facts/recorded-values.js";
 import { liveAtHead, liveBefore, writes } from "../liveness.js";
 import { onlyComputes } from "../op-calls.js";
-import { constantOf } from "../made-nodes.js";
+import { constantOf } from "../node-builders.js";
 import { rewritten, shared, withArguments } from "../rewrite-tree.js";
 import type { Call, For, FunctionTree, KernelTree, Statement, While } from "../tree.js";
 import { accessesOf, passedBy } from "./address-walk.js";

@@ -1,5 +1,5 @@
 /** Which accesses become views, and the tensors that they are views of. */
-import { arange, asAxis, constantOf } from "../made-nodes.js";
+import { arange, asAxis, constantOf } from "../node-builders.js";
 import { onlyComputes } from "../op-calls.js";
 import { withArguments } from "../rewrite-tree.js";
 import type { Binary, Call, Expression, View } from "../tree.js";

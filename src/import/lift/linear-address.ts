@@ -1,7 +1,7 @@
 /** An address as a sum of indices times strides, and a mask as a conjunction. */
 import type { Comparison, Expression, Subscript } from "../tree.js";
 import { reads } from "../liveness.js";
-import { ofIndices } from "../made-nodes.js";
+import { ofIndices } from "../node-builders.js";
 import { constantOf, kindOf, rankOf } from "../value.js";
 import type { Condition, Env, Passed, Term } from "./python-access.js";
 import { expandedAxes } from "./expression-parts.js";

@@ -1,6 +1,6 @@
 /** Cases and configs in words. */
-import { numberText } from "../../contract/data-text.js";
-import type { Case, Config } from "../../contract/compiled.js";
+import { numberText } from "../../compiled/canonical-json.js";
+import type { Case, Config } from "../../compiled/compiled-kernel.js";
 
 type Values = Readonly<Record<string, number | boolean | string>>;
 

@@ -2,9 +2,9 @@
  * The cases that verify a kernel: the author's sizes; sizes of one, sizes below a block, sizes that no block divides and
  * aligned sizes; every config; every dtype; every layout.
  */
-import { dataText } from "../../contract/data-text.js";
-import { type Case, type CompiledKernel, formatSizes, type TensorSignature } from "../../contract/compiled.js";
-import { acceptedCase, nearest, reduced } from "./accepted.js";
+import { dataText } from "../../compiled/canonical-json.js";
+import { type Case, type CompiledKernel, formatSizes, type TensorSignature } from "../../compiled/compiled-kernel.js";
+import { acceptedCase, nearest, reduced } from "./valid-cases.js";
 import { caseText, describeCase } from "./case-text.js";
 import { configsOf, type Selection } from "./selection.js";
 import { caseOf, declaredShapes, givenShape, type Shape, shrink, usualShapes, withOutputs } from "./shapes.js";

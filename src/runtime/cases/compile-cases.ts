@@ -1,7 +1,7 @@
 /** What to compile: every config with every dtype, flag, choice and declared number, and inputs in each layout. */
-import { dataText } from "../../contract/data-text.js";
-import type { Case, CompiledKernel, Layout } from "../../contract/compiled.js";
-import { acceptedCase, nearest } from "./accepted.js";
+import { dataText } from "../../compiled/canonical-json.js";
+import type { Case, CompiledKernel, Layout } from "../../compiled/compiled-kernel.js";
+import { acceptedCase, nearest } from "./valid-cases.js";
 import { withAndWithout } from "./cases.js";
 import { configsOf, type Selection } from "./selection.js";
 import { caseOf, constexprDims, declaredShapes, givenShape, type Shape, usualShapes } from "./shapes.js";

@@ -1,13 +1,13 @@
 /** Errors of the worker and the evaluator, located at the author's line. */
-import type { CompiledKernel } from "../../contract/compiled.js";
+import type { CompiledKernel } from "../../compiled/compiled-kernel.js";
 import type { CaseFailure, MistakeKind } from "./outcome.js";
 import { type Location, TileScriptError } from "../../diagnostics/diagnostic.js";
 import { endlessLoop } from "../../diagnostics/catalog/control-codes.js";
 import { hostValue } from "../../diagnostics/catalog/host-codes.js";
 import { specInputs, torchCall } from "../../diagnostics/catalog/reference-codes.js";
-import { OutOfTime } from "../../contract/out-of-time.js";
-import { EnvironmentError } from "../system/problems.js";
-import type { WireFailure } from "../python/protocol.js";
+import { OutOfTime } from "../../compiled/timeout.js";
+import { EnvironmentError } from "../system/errors.js";
+import type { WireFailure } from "../worker/protocol.js";
 import { authorLocation } from "./mapped-lines.js";
 
 /**

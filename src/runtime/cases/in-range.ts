@@ -1,5 +1,5 @@
 /** Integers that nobody gives, moved into the ranges that the kernel declares for them. */
-import { type Case, type CompiledKernel, passedConstexprs } from "../../contract/compiled.js";
+import { type Case, type CompiledKernel, passedConstexprs } from "../../compiled/compiled-kernel.js";
 
 /** The case with each number of `free` moved into its declared range by as much as it lies outside, modulo the range. */
 export function inRange(kernel: CompiledKernel, at: Case, free: (name: string) => boolean): Case {

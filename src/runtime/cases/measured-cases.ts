@@ -1,10 +1,10 @@
 /** The cases to measure: the author's shapes, those of the command line, or a sweep; each with every dtype and flag. */
-import { dataText } from "../../contract/data-text.js";
-import { type Case, type CompiledKernel, formatSizes } from "../../contract/compiled.js";
+import { dataText } from "../../compiled/canonical-json.js";
+import { type Case, type CompiledKernel, formatSizes } from "../../compiled/compiled-kernel.js";
 import { configsOf, type Selection } from "./selection.js";
 import { caseOf } from "./shapes.js";
 import { variantsFor } from "./variants.js";
-import { UsageError } from "../system/problems.js";
+import { UsageError } from "../system/errors.js";
 
 /** A range of values for one size, or for several together: `M,N,K=256..8192:x2`. */
 export interface Sweep {

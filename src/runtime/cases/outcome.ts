@@ -1,7 +1,7 @@
 /** The result of one case. Failure is data: nothing here throws. */
-import type { Case, Comparison, Finding, Tolerance } from "../../contract/compiled.js";
+import type { Case, Comparison, Finding, Tolerance } from "../../compiled/compiled-kernel.js";
 import type { Location } from "../../diagnostics/diagnostic.js";
-import type { FailureKind, SpecializedRun } from "../python/protocol.js";
+import type { FailureKind, SpecializedRun } from "../worker/protocol.js";
 
 export interface Neighbors {
   readonly start: readonly number[];

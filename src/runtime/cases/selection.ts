@@ -1,7 +1,7 @@
 /** What the user fixed on the command line, and which configs that leaves. */
-import type { CompiledKernel } from "../../contract/compiled.js";
-import { configsFor } from "../../contract/configs-by-gpu.js";
-import type { Architecture } from "../../contract/kernel-targets.js";
+import type { CompiledKernel } from "../../compiled/compiled-kernel.js";
+import { configsFor } from "../../compiled/configs-by-gpu.js";
+import type { Architecture } from "../../compiled/kernel-targets.js";
 
 export interface Selection {
   readonly sizes?: Readonly<Record<string, number>>;

@@ -1,5 +1,5 @@
 /** Sizes to try: the author's, and ones, primes, aligned sizes and sizes beyond a block; and cases made of them. */
-import type { Case, CompiledKernel, Layout, Signature, TensorSignature } from "../../contract/compiled.js";
+import type { Case, CompiledKernel, Layout, Signature, TensorSignature } from "../../compiled/compiled-kernel.js";
 import { inRange } from "./in-range.js";
 import type { Selection } from "./selection.js";
 import type { Variant } from "./variants.js";

@@ -1,6 +1,6 @@
 /** A case that is small enough for a picture, and large enough to show several programs and masked edges. */
-import type { Case, CompiledKernel, Config } from "../../contract/compiled.js";
-import { acceptedCase, nearest, reduced } from "./accepted.js";
+import type { Case, CompiledKernel, Config } from "../../compiled/compiled-kernel.js";
+import { acceptedCase, nearest, reduced } from "./valid-cases.js";
 import { costOf, largestTensor } from "./cases.js";
 import type { Selection } from "./selection.js";
 

@@ -2,8 +2,8 @@
  * What Triton specializes a kernel on. For an integer argument: whether it is 1 and whether 16 divides it; for a
  * pointer: whether 16 bytes divide it; for a constexpr: its value (`specialize_impl` of Triton's `jit.py`).
  */
-import { dataText } from "../../contract/data-text.js";
-import type { Case, CompiledKernel } from "../../contract/compiled.js";
+import { dataText } from "../../compiled/canonical-json.js";
+import type { Case, CompiledKernel } from "../../compiled/compiled-kernel.js";
 
 const ALIGNMENT = 16;
 

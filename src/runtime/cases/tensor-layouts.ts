@@ -1,5 +1,5 @@
 /** Memory layouts of a case's tensors: those that a wrapper takes, and one for tensors with equal strides. */
-import type { Layout, Signature, TensorSignature } from "../../contract/compiled.js";
+import type { Layout, Signature, TensorSignature } from "../../compiled/compiled-kernel.js";
 
 type Layouts = Readonly<Record<string, Layout>>;
 

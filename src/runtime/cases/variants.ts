@@ -1,6 +1,11 @@
 /** What a caller chooses besides sizes: dtypes, flags, choices and numbers that are constexprs. */
-import { dataText } from "../../contract/data-text.js";
-import { type Case, type CompiledKernel, type ConstexprSignature, passedConstexprs } from "../../contract/compiled.js";
+import { dataText } from "../../compiled/canonical-json.js";
+import {
+  type Case,
+  type CompiledKernel,
+  type ConstexprSignature,
+  passedConstexprs,
+} from "../../compiled/compiled-kernel.js";
 import type { Selection } from "./selection.js";
 
 type Arguments = NonNullable<Case["constexprs"]>;

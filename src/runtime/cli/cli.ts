@@ -4,7 +4,7 @@
 import { Command, CommanderError, Option } from "commander";
 import { basename } from "node:path";
 import { problem, type Said, TileScriptError } from "../../diagnostics/diagnostic.js";
-import { wordList } from "../../diagnostics/word-list.js";
+import { wordList } from "../../diagnostics/format-list.js";
 import { environment, kernelFile, usage } from "../../diagnostics/catalog/command-codes.js";
 import { diagnosticText, explainHint } from "../report/code-frame.js";
 import type { KernelCommand, PlainCommand, Runnable } from "../invocation/command.js";
@@ -12,11 +12,11 @@ import { thisMachine } from "../devices/machine.js";
 import { kernelCommands, plainCommands } from "../commands/index.js";
 import { choose, importKernels, isBuildError, kernelFiles } from "../invocation/kernels.js";
 import { version } from "../system/package-folder.js";
-import { EnvironmentError, exitCodes, UsageError } from "../system/problems.js";
+import { EnvironmentError, exitCodes, UsageError } from "../system/errors.js";
 import { withRemedy } from "../report/remedy.js";
 import type { Problem } from "../report/reports.js";
 import { keepOutput, printJson, terminal, type Streams, watchOutput } from "../system/streams.js";
-import { thrownDiagnostics } from "./thrown.js";
+import { thrownDiagnostics } from "./uncaught-errors.js";
 import { watch } from "./watch.js";
 
 /** Options of any command, as commander parses them. */

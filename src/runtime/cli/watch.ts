@@ -1,7 +1,7 @@
 /** `--watch`: runs the command again, in a new process, whenever a source file changes. What did not change stays proved. */
 import { existsSync, readFileSync, rmSync, watch as watchFolder } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
-import { proofsFolder } from "../system/kept-proofs.js";
+import { proofsFolder } from "../system/proof-cache.js";
 import { Group } from "../system/process-group.js";
 import type { Streams } from "../system/streams.js";
 

@@ -1,8 +1,8 @@
-import { jsonText } from "../../contract/data-text.js";
+import { jsonText } from "../../compiled/canonical-json.js";
 import { Option } from "commander";
 import { dirname, join } from "node:path";
 import pc from "picocolors";
-import { aheadText } from "../compile/ahead.js";
+import { aheadText } from "../target-compile/precompile.js";
 import { bench as measure, defaultIterations, type Benchmark } from "../measure/benchmark.js";
 import { closeDevice, type PythonDevice } from "../devices/devices.js";
 import { checkOutput, writeOutput } from "../system/files.js";
@@ -17,10 +17,10 @@ import {
   whole,
   type MeasuringOptions,
 } from "../invocation/options.js";
-import { exitCodes } from "../system/problems.js";
-import { benchJson, benchText } from "../report/report-bench.js";
+import { exitCodes } from "../system/errors.js";
+import { benchJson, benchText } from "../report/bench-report.js";
 import { appendRecords, checkRecords, contextOf, moduleHash } from "../report/records.js";
-import type { CompiledKernel } from "../../contract/compiled.js";
+import type { CompiledKernel } from "../../compiled/compiled-kernel.js";
 import type { BenchReport, GpuKinds } from "../report/reports.js";
 import { printJson, progress, type Streams } from "../system/streams.js";
 import type { KernelCommand } from "../invocation/command.js";

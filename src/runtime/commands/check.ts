@@ -2,12 +2,12 @@ import { diagnosticText, explainHint } from "../report/code-frame.js";
 import { proofDiagnostics, proofSummary } from "../report/proof-text.js";
 import { isBuildError } from "../invocation/kernels.js";
 import { options, type JsonOptions } from "../invocation/options.js";
-import { exitCodes } from "../system/problems.js";
+import { exitCodes } from "../system/errors.js";
 import { withRemedy } from "../report/remedy.js";
 import type { CheckReport } from "../report/reports.js";
-import { keptProofs } from "../system/kept-proofs.js";
+import { keptProofs } from "../system/proof-cache.js";
 import { printJson } from "../system/streams.js";
-import { wantedFor } from "../report/wanted.js";
+import { wantedFor } from "../report/suggest-requires.js";
 import type { KernelCommand } from "../invocation/command.js";
 
 export const check: KernelCommand<JsonOptions> = {

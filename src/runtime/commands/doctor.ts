@@ -1,12 +1,12 @@
 import { existsSync } from "node:fs";
 import pc from "picocolors";
 import { closeDevice, missingPython, openDevices, type Device } from "../devices/devices.js";
-import { findPython, type Discovery } from "../python/environment.js";
+import { findPython, type Discovery } from "../worker/environment.js";
 import { chosenDevice, type ChosenDevice } from "../invocation/chosen-device.js";
-import type { DeviceName } from "../../contract/device-names.js";
+import type { DeviceName } from "../../compiled/device-names.js";
 import { parseDevice } from "../devices/device-name.js";
 import { options, type JsonOptions } from "../invocation/options.js";
-import { exitCodes } from "../system/problems.js";
+import { exitCodes } from "../system/errors.js";
 import type { DoctorReport } from "../report/reports.js";
 import { runProgram } from "../system/run-program.js";
 import { readsTypeScript } from "../invocation/import-file.js";

@@ -1,12 +1,12 @@
 import { Option } from "commander";
 import { stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { type CompiledKernel, SPECIALISE, type Specialize } from "../../contract/compiled.js";
+import { type CompiledKernel, SPECIALISE, type Specialize } from "../../compiled/compiled-kernel.js";
 import type { Diagnostic } from "../../diagnostics/diagnostic.js";
 import { writeOutput } from "../system/files.js";
 import { compileAll, isScript, refuseSameNames, warn } from "../invocation/kernels.js";
 import { options, type JsonOptions } from "../invocation/options.js";
-import { exitCodes, UsageError } from "../system/problems.js";
+import { exitCodes, UsageError } from "../system/errors.js";
 import type { EmitReport } from "../report/reports.js";
 import { relocateMap } from "../cases/mapped-lines.js";
 import { printJson } from "../system/streams.js";

@@ -6,7 +6,7 @@ import type { PlainCommand } from "../invocation/command.js";
 import { type JsonOptions, options } from "../invocation/options.js";
 import type { ExplainedCode, ExplainReport } from "../report/reports.js";
 import { table } from "../report/text-table.js";
-import { exitCodes, UsageError } from "../system/problems.js";
+import { exitCodes, UsageError } from "../system/errors.js";
 import { printJson } from "../system/streams.js";
 
 const areas = Object.entries(codesByArea) as [Area, readonly DiagnosticCode[]][];

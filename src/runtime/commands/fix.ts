@@ -7,7 +7,7 @@ import { options, type JsonOptions } from "../invocation/options.js";
 import { diagnosticText } from "../report/code-frame.js";
 import type { FixReport } from "../report/reports.js";
 import { writeOutput } from "../system/files.js";
-import { exitCodes } from "../system/problems.js";
+import { exitCodes } from "../system/errors.js";
 import { printJson } from "../system/streams.js";
 
 export const fix: KernelCommand<JsonOptions> = {

@@ -1,20 +1,20 @@
 import { InvalidArgumentError, Option } from "commander";
 import { stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { nearName } from "../../diagnostics/near-name.js";
+import { nearName } from "../../diagnostics/did-you-mean.js";
 import { GivenTypesError, parseTypes } from "../../import/given-types.js";
 import type { GivenSignature } from "../../import/tree.js";
 import { thisMachine } from "../devices/machine.js";
-import { importKernel, isEqual } from "../importing/imported-kernel.js";
-import { openScratch } from "../importing/scratch.js";
+import { importKernel, isEqual } from "../import-check/imported-kernel.js";
+import { openScratch } from "../import-check/scratch.js";
 import type { PlainCommand } from "../invocation/command.js";
 import { type JsonOptions, options } from "../invocation/options.js";
-import type { ReadKernel, WireFailure } from "../python/protocol.js";
-import { Worker } from "../python/worker.js";
+import type { ReadKernel, WireFailure } from "../worker/protocol.js";
+import { Worker } from "../worker/worker.js";
 import { importText } from "../report/import-text.js";
 import type { ImportReport } from "../report/reports.js";
 import { writeOutput } from "../system/files.js";
-import { exitCodes, UsageError } from "../system/problems.js";
+import { exitCodes, UsageError } from "../system/errors.js";
 import { printJson, progress } from "../system/streams.js";
 
 interface ImportOptions extends JsonOptions {

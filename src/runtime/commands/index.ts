@@ -15,7 +15,7 @@ import { prewarm } from "./prewarm.js";
 import { profile } from "./profile.js";
 import { run } from "./run.js";
 import { setup } from "./setup.js";
-import { trace } from "./trace-accesses.js";
+import { trace } from "./trace.js";
 import { tune } from "./tune.js";
 import { verify } from "./verify.js";
 

@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 import { writeOutput } from "../system/files.js";
 import { options, type JsonOptions } from "../invocation/options.js";
 import { above, packageFolder } from "../system/package-folder.js";
-import { exitCodes, UsageError } from "../system/problems.js";
+import { exitCodes, UsageError } from "../system/errors.js";
 import type { NewReport } from "../report/reports.js";
 import { printJson } from "../system/streams.js";
 import type { PlainCommand } from "../invocation/command.js";

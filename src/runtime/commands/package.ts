@@ -4,13 +4,13 @@ import { operatorGradient, operatorParams, tritonOp } from "../../diagnostics/ca
 import type { DiagnosticCode } from "../../diagnostics/catalog/index.js";
 import { readFile } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
-import type { CompiledKernel } from "../../contract/compiled.js";
+import type { CompiledKernel } from "../../compiled/compiled-kernel.js";
 import { writeOutput } from "../system/files.js";
 import { compileAll, isBuildError, refuseSameNames, warn } from "../invocation/kernels.js";
 import { options, type JsonOptions } from "../invocation/options.js";
-import { type OperatorForm, packageFiles, type PackagedKernel, registeredBeside } from "../package/package-files.js";
-import { nameProblem } from "../package/package-names.js";
-import { exitCodes, UsageError } from "../system/problems.js";
+import { type OperatorForm, packageFiles, type PackagedKernel, registeredBeside } from "../package/files.js";
+import { nameProblem } from "../package/names.js";
+import { exitCodes, UsageError } from "../system/errors.js";
 import { refuseRefuted } from "../report/proof-text.js";
 import type { PackageReport } from "../report/reports.js";
 import { shellWord } from "../system/shell.js";

@@ -7,7 +7,7 @@ import { readRecords } from "../report/records.js";
 import { writeOutput } from "../system/files.js";
 import { plotSvg } from "../report/svg-plot.js";
 import { pngOf } from "../report/png.js";
-import { exitCodes, UsageError } from "../system/problems.js";
+import { exitCodes, UsageError } from "../system/errors.js";
 import { options, type JsonOptions } from "../invocation/options.js";
 import type { BenchReport, PlotReport, RecordsReport } from "../report/reports.js";
 import { printJson, type Streams } from "../system/streams.js";

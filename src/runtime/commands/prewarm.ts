@@ -1,16 +1,16 @@
-import { aheadText, compileAhead, inEveryConfig } from "../compile/ahead.js";
+import { aheadText, compileAhead, inEveryConfig } from "../target-compile/precompile.js";
 import { caseText } from "../cases/case-text.js";
 import { closeDevice, type PythonDevice } from "../devices/devices.js";
 import { failureOf } from "../cases/failure.js";
 import { compileAll, warn } from "../invocation/kernels.js";
 import { measuredCases } from "../cases/measured-cases.js";
 import { measuring, measuringOptions, options, deviceOf, type MeasuringOptions } from "../invocation/options.js";
-import { exitCodes } from "../system/problems.js";
+import { exitCodes } from "../system/errors.js";
 import type { PrewarmedNodes, PrewarmReport } from "../report/reports.js";
 import { prewarmRequest, runRequest } from "../devices/request.js";
 import { openWorkspace } from "../devices/workspace.js";
 import { printJson, progress } from "../system/streams.js";
-import { type Case, type CompiledKernel, formatSizes } from "../../contract/compiled.js";
+import { type Case, type CompiledKernel, formatSizes } from "../../compiled/compiled-kernel.js";
 import type { KernelCommand } from "../invocation/command.js";
 
 /** Every config is compiled and measured. */

@@ -1,17 +1,17 @@
 import { join, posix, resolve } from "node:path";
-import type { Case, CompiledKernel } from "../../contract/compiled.js";
+import type { Case, CompiledKernel } from "../../compiled/compiled-kernel.js";
 import { writeOutput } from "../system/files.js";
 import { refuseCluster } from "../invocation/chosen-device.js";
 import { compileAll, refuseSameNames, warn } from "../invocation/kernels.js";
 import { measuredCases } from "../cases/measured-cases.js";
 import { deviceOf, measuring, options, type JsonOptions, type MeasuringOptions } from "../invocation/options.js";
-import { exitCodes, UsageError } from "../system/problems.js";
+import { exitCodes, UsageError } from "../system/errors.js";
 import type { ProfileReport } from "../report/reports.js";
 import { printJson } from "../system/streams.js";
 import type { Elsewhere } from "../devices/devices.js";
-import { keyOfText } from "../system/cached.js";
+import { keyOfText } from "../system/json-cache.js";
 import { shellWord } from "../system/shell.js";
-import { pythonFolder } from "../python/start-python.js";
+import { pythonFolder } from "../worker/start-python.js";
 import type { KernelCommand } from "../invocation/command.js";
 
 interface ProfileOptions extends JsonOptions, Pick<MeasuringOptions, "shapes" | "dtype" | "device"> {

@@ -6,11 +6,11 @@ import {
   type SelectionOptions,
 } from "../invocation/options.js";
 import { chosenDevice } from "../invocation/chosen-device.js";
-import { UsageError } from "../system/problems.js";
-import { jsonProblem } from "../report/report-json.js";
-import { verify } from "../verify/verify-cases.js";
+import { UsageError } from "../system/errors.js";
+import { jsonProblem } from "../report/json.js";
+import { verify } from "../verify/plan-cases.js";
 import type { KernelCommand } from "../invocation/command.js";
-import { planVerification } from "./verifying.js";
+import { planVerification } from "./plan-verification.js";
 
 export const run: KernelCommand<SelectionOptions & DeviceOptions> = {
   name: "run",

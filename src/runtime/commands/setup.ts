@@ -1,13 +1,13 @@
 import { InvalidArgumentError, Option } from "commander";
 import { options, type JsonOptions } from "../invocation/options.js";
-import { exitCodes, UsageError } from "../system/problems.js";
+import { exitCodes, UsageError } from "../system/errors.js";
 import type { SetupReport } from "../report/reports.js";
-import { rayLock } from "../python/environment.js";
-import { setup as makeEnvironment } from "../python/install-environment.js";
+import { rayLock } from "../worker/environment.js";
+import { setup as makeEnvironment } from "../worker/install-environment.js";
 import { printJson } from "../system/streams.js";
-import type { DeviceName } from "../../contract/device-names.js";
+import type { DeviceName } from "../../compiled/device-names.js";
 import { parseDevice } from "../devices/device-name.js";
-import { RemoteHost } from "../hosts/remote-host.js";
+import { RemoteHost } from "../remote/remote-host.js";
 import type { PlainCommand } from "../invocation/command.js";
 
 interface SetupOptions extends JsonOptions {

@@ -1,8 +1,8 @@
 import { Option } from "commander";
 import pc from "picocolors";
-import type { Case, CompiledKernel, Config, FoundConfigs } from "../../contract/compiled.js";
-import { aheadText } from "../compile/ahead.js";
-import { compileForTargets } from "../compile/compile-targets.js";
+import type { Case, CompiledKernel, Config, FoundConfigs } from "../../compiled/compiled-kernel.js";
+import { aheadText } from "../target-compile/precompile.js";
+import { compileForTargets } from "../target-compile/targets.js";
 import { closeDevice, type PythonDevice } from "../devices/devices.js";
 import type { Machine } from "../devices/machine.js";
 import { checkOutput, writeOutput } from "../system/files.js";
@@ -10,10 +10,10 @@ import { warn } from "../invocation/kernels.js";
 import type { Selection } from "../cases/selection.js";
 import { measuredCases } from "../cases/measured-cases.js";
 import { measuring, measuringOptions, options, deviceOf, type MeasuringOptions } from "../invocation/options.js";
-import { exitCodes, UsageError } from "../system/problems.js";
-import { problemsOf } from "../compile/compile-problems.js";
+import { exitCodes, UsageError } from "../system/errors.js";
+import { problemsOf } from "../target-compile/diagnostics.js";
 import { appendRecords, checkRecords, contextOf, moduleHash } from "../report/records.js";
-import { type Facts, type Found, tunedCases, tuneJson, tuneText } from "../report/report-tune.js";
+import { type Facts, type Found, tunedCases, tuneJson, tuneText } from "../report/tune-report.js";
 import { rewriteConfigs } from "../invocation/rewrite.js";
 import { printJson, progress, type Streams } from "../system/streams.js";
 import { parseTargets, type Target } from "../system/gpu-targets.js";
@@ -25,8 +25,8 @@ import {
   refusedEverywhere,
   spaceOf,
 } from "../measure/candidates.js";
-import { limitsOf } from "../measure/peaks.js";
-import { roundsBudget, searchInRounds } from "../measure/rounds.js";
+import { limitsOf } from "../measure/roofline.js";
+import { roundsBudget, searchInRounds } from "../measure/staged-search.js";
 import { shortlist, type Shortlisted, tryingOrder } from "../measure/shortlist.js";
 import { bestOf, parseBudget, search, winners, type Budget } from "../measure/tuner.js";
 import { chosenFrom, ownConfigs, withFound } from "../measure/own-configs.js";

@@ -6,12 +6,12 @@ import {
   type DeviceOptions,
   type SelectionOptions,
 } from "../invocation/options.js";
-import { UsageError } from "../system/problems.js";
+import { UsageError } from "../system/errors.js";
 import { refuseRefuted } from "../report/proof-text.js";
-import { jsonProblem } from "../report/report-json.js";
+import { jsonProblem } from "../report/json.js";
 import { verifyGiven, verifyThoroughly } from "../verify/thorough.js";
 import type { KernelCommand } from "../invocation/command.js";
-import { planVerification } from "./verifying.js";
+import { planVerification } from "./plan-verification.js";
 
 interface VerifyOptions extends SelectionOptions, DeviceOptions {
   readonly runs: number;

@@ -1,7 +1,7 @@
 /** The files that carry a call's elements between this process and a worker, on this machine or on another. */
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join, posix } from "node:path";
-import type { Host } from "../python/host.js";
+import type { Host } from "../worker/host.js";
 
 export interface CallFolder {
   /** Its path for the worker. */

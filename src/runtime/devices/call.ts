@@ -1,13 +1,13 @@
 /** Calls an emitted kernel on given inputs, and returns its outputs. */
 import { rmSync } from "node:fs";
 import { dirname } from "node:path";
-import type { Case, CompiledKernel } from "../../contract/compiled.js";
+import type { Case, CompiledKernel } from "../../compiled/compiled-kernel.js";
 import { fail } from "../../diagnostics/diagnostic.js";
 import { deviceRun } from "../../diagnostics/catalog/call-codes.js";
-import type { DeviceName } from "../../contract/device-names.js";
+import type { DeviceName } from "../../compiled/device-names.js";
 import { type Device, sharedDevice } from "./devices.js";
-import { type Host, isHost } from "../python/host.js";
-import { UsageError } from "../system/problems.js";
+import { type Host, isHost } from "../worker/host.js";
+import { UsageError } from "../system/errors.js";
 import { openCallFolder } from "./call-folder.js";
 import { failureOf } from "../cases/failure.js";
 import { callRequest, type RawTensor } from "./request.js";

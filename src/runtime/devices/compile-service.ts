@@ -1,11 +1,11 @@
 /** Who compiles with Triton: processes of this machine, or actors on the CPUs of a Ray cluster. */
-import type { DeviceName } from "../../contract/device-names.js";
-import { Fleet } from "../hosts/fleet.js";
-import { Compilers } from "../python/compilers.js";
-import type { PythonEnvironment } from "../python/environment.js";
-import type { Remote } from "../python/host.js";
-import type { RequestServer } from "../python/worker-pool.js";
-import { EnvironmentError } from "../system/problems.js";
+import type { DeviceName } from "../../compiled/device-names.js";
+import { Fleet } from "../remote/ray-cluster.js";
+import { Compilers } from "../worker/compilers.js";
+import type { PythonEnvironment } from "../worker/environment.js";
+import type { Remote } from "../worker/host.js";
+import type { RequestServer } from "../worker/worker-pool.js";
+import { EnvironmentError } from "../system/errors.js";
 import { parseDevice } from "./device-name.js";
 import { compilersOf, problemOf, pythonWithRay } from "./ray-devices.js";
 

@@ -1,8 +1,8 @@
 /** What `--device` names: a kind of device, and how many workers run on it. */
-import { type DeviceKind, deviceKinds } from "../../contract/device-names.js";
-import { parseRayAddress } from "../hosts/ray-address.js";
-import { parseSshAddress, type SshAddress } from "../hosts/ssh-address.js";
-import { UsageError } from "../system/problems.js";
+import { type DeviceKind, deviceKinds } from "../../compiled/device-names.js";
+import { parseRayAddress } from "../remote/ray-address.js";
+import { parseSshAddress, type SshAddress } from "../remote/ssh-address.js";
+import { UsageError } from "../system/errors.js";
 
 export interface DeviceChoice {
   readonly kind: DeviceKind;

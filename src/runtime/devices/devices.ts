@@ -1,16 +1,16 @@
 /** The choice of a device: a GPU, else Triton's interpreter, else the evaluator; and what each leaves unchecked. */
-import { Compilers } from "../python/compilers.js";
-import { findPython, interpreterProblem, type Discovery, type PythonEnvironment } from "../python/environment.js";
-import { EnvironmentError, UsageError } from "../system/problems.js";
-import type { HelloResult } from "../python/protocol.js";
-import { RemoteHost } from "../hosts/remote-host.js";
-import type { SshAddress } from "../hosts/ssh-address.js";
-import type { Host, Remote } from "../python/host.js";
-import type { RequestServer, WorkerPool } from "../python/worker-pool.js";
+import { Compilers } from "../worker/compilers.js";
+import { findPython, interpreterProblem, type Discovery, type PythonEnvironment } from "../worker/environment.js";
+import { EnvironmentError, UsageError } from "../system/errors.js";
+import type { HelloResult } from "../worker/protocol.js";
+import { RemoteHost } from "../remote/remote-host.js";
+import type { SshAddress } from "../remote/ssh-address.js";
+import type { Host, Remote } from "../worker/host.js";
+import type { RequestServer, WorkerPool } from "../worker/worker-pool.js";
 import { openCluster } from "./ray-devices.js";
 import { startWorkers } from "./start-workers.js";
 import { evalUnchecked, interpreterUnchecked } from "./unchecked.js";
-import type { DeviceName } from "../../contract/device-names.js";
+import type { DeviceName } from "../../compiled/device-names.js";
 import { type DeviceChoice, parseDevice } from "./device-name.js";
 
 /** A device that is ready to run cases. */

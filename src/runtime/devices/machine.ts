@@ -1,7 +1,7 @@
 /** What the machine offers: a Python, devices. To ask takes seconds, so commands ask after all their checks. */
-import { EnvironmentError } from "../system/problems.js";
+import { EnvironmentError } from "../system/errors.js";
 import { compileFarm, type CompileService, type CompileServiceOptions, ownCompilers } from "./compile-service.js";
-import { findPython, type DiscoveryOptions, type PythonEnvironment } from "../python/environment.js";
+import { findPython, type DiscoveryOptions, type PythonEnvironment } from "../worker/environment.js";
 import { parseDevice } from "./device-name.js";
 import {
   type Device,

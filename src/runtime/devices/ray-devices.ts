@@ -1,16 +1,16 @@
 /** The devices of a Ray cluster: one for each kind of GPU, or for each node, whose workers are its actors. */
-import { Fleet, type Seat } from "../hosts/fleet.js";
+import { Fleet, type Seat } from "../remote/ray-cluster.js";
 import {
   type DiscoveryOptions,
   findPython,
   type PythonEnvironment,
   unsupported,
   withoutRay,
-} from "../python/environment.js";
-import { MOST_PROCESSES } from "../python/compilers.js";
-import type { HelloResult } from "../python/protocol.js";
-import { WorkerPool } from "../python/worker-pool.js";
-import { EnvironmentError } from "../system/problems.js";
+} from "../worker/environment.js";
+import { MOST_PROCESSES } from "../worker/compilers.js";
+import type { HelloResult } from "../worker/protocol.js";
+import { WorkerPool } from "../worker/worker-pool.js";
+import { EnvironmentError } from "../system/errors.js";
 import type { DeviceChoice } from "./device-name.js";
 import type { AheadCompilers, DeviceOptions, PythonDevice } from "./devices.js";
 import { interpreterUnchecked } from "./unchecked.js";

@@ -7,11 +7,11 @@ import type {
   PointerSignature,
   Ranges,
   TensorSignature,
-} from "../../contract/compiled.js";
-import { type DeviceProperties, H200 } from "../../contract/device-properties.js";
-import { givenFor, givenForAll } from "../../contract/given-tolerance.js";
+} from "../../compiled/compiled-kernel.js";
+import { type DeviceProperties, H200 } from "../../compiled/device-properties.js";
+import { givenFor, givenForAll } from "../../compiled/declared-tolerance.js";
 import { shapeOf } from "../cases/cases.js";
-import { gradientTolerance, roundingUnit, type Runs, toleranceFor } from "../../contract/tolerance.js";
+import { gradientTolerance, roundingUnit, type Runs, toleranceFor } from "../../compiled/tolerance.js";
 import {
   type BenchRequest,
   type CallRequest,
@@ -22,7 +22,7 @@ import {
   toWire,
   type VerifyRequest,
   type WireTensor,
-} from "../python/protocol.js";
+} from "../worker/protocol.js";
 import { propertiesOf, type Target } from "../system/gpu-targets.js";
 
 /** A tensor's elements as bytes of the device's memory, in row-major order. */

@@ -1,7 +1,7 @@
 /** Starts the workers of a device: one, or one for each of several GPUs. */
-import type { HelloResult } from "../python/protocol.js";
-import { Worker, type WorkerOptions } from "../python/worker.js";
-import { type Member, WorkerPool } from "../python/worker-pool.js";
+import type { HelloResult } from "../worker/protocol.js";
+import { Worker, type WorkerOptions } from "../worker/worker.js";
+import { type Member, WorkerPool } from "../worker/worker-pool.js";
 import type { DeviceChoice } from "./device-name.js";
 
 /** The first import of torch after a boot reads gigabytes. */

@@ -2,9 +2,9 @@
 import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { CompiledKernel } from "../../contract/compiled.js";
-import type { Remote } from "../python/host.js";
-import { EnvironmentError } from "../system/problems.js";
+import type { CompiledKernel } from "../../compiled/compiled-kernel.js";
+import type { Remote } from "../worker/host.js";
+import { EnvironmentError } from "../system/errors.js";
 import { isRunning } from "../system/process-lock.js";
 
 /** A folder of its own for an emitted module while it runs. */

@@ -1,9 +1,9 @@
 /** The device that a command uses, where it is not named on the command line: from the environment, or from a file. */
 import { readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import type { DeviceName } from "../../contract/device-names.js";
+import type { DeviceName } from "../../compiled/device-names.js";
 import { parseDevice } from "../devices/device-name.js";
-import { UsageError } from "../system/problems.js";
+import { UsageError } from "../system/errors.js";
 
 export interface ChosenDevice {
   readonly device: DeviceName;

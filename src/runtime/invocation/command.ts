@@ -1,6 +1,6 @@
 /** The interface of commands. Each command has a file in `commands`, named after it, and a place in its `index.ts`. */
 import type { Option } from "commander";
-import type { CompiledKernel, Config } from "../../contract/compiled.js";
+import type { CompiledKernel, Config } from "../../compiled/compiled-kernel.js";
 import type { Machine } from "../devices/machine.js";
 import type { Streams } from "../system/streams.js";
 

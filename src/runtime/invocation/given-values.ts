@@ -1,7 +1,7 @@
 /** `NAME=VALUE` of the command line as a kernel's sizes, scalars and constexprs. */
-import { type CompiledKernel, type ConstexprSignature, passedConstexprs } from "../../contract/compiled.js";
+import { type CompiledKernel, type ConstexprSignature, passedConstexprs } from "../../compiled/compiled-kernel.js";
 import type { Selection } from "../cases/selection.js";
-import { UsageError } from "../system/problems.js";
+import { UsageError } from "../system/errors.js";
 
 type Given = Readonly<Record<string, string>>;
 export type GivenValues = Required<Pick<Selection, "sizes" | "scalars" | "constexprs">>;

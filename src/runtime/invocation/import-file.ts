@@ -5,7 +5,7 @@ import { resolve } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { above } from "../system/package-folder.js";
-import { EnvironmentError, UsageError } from "../system/problems.js";
+import { EnvironmentError, UsageError } from "../system/errors.js";
 
 type Exports = Readonly<Record<string, unknown>>;
 

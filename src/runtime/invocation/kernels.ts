@@ -1,13 +1,13 @@
 /** The kernels that a command works on: finding the files, importing them, choosing, building. */
 import { stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import type { CompiledKernel } from "../../contract/compiled.js";
+import type { CompiledKernel } from "../../compiled/compiled-kernel.js";
 import type { TileScriptError } from "../../diagnostics/diagnostic.js";
 import { runnableOf } from "./builders.js";
 import { diagnosticText } from "../report/code-frame.js";
 import type { Runnable } from "./command.js";
 import { importFile } from "./import-file.js";
-import { UsageError } from "../system/problems.js";
+import { UsageError } from "../system/errors.js";
 import type { Streams } from "../system/streams.js";
 
 /** The files that match names and patterns. */

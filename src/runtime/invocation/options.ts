@@ -1,13 +1,13 @@
 /** Options of several commands, and checks of their values against the kernel. */
-import { numberText } from "../../contract/data-text.js";
+import { numberText } from "../../compiled/canonical-json.js";
 import { InvalidArgumentError, Option } from "commander";
-import { type Case, type CompiledKernel, passedConstexprs, type Tolerance } from "../../contract/compiled.js";
+import { type Case, type CompiledKernel, passedConstexprs, type Tolerance } from "../../compiled/compiled-kernel.js";
 import { defaultDeadlineMs } from "../verify/case-evaluator.js";
 import type { Selection } from "../cases/selection.js";
 import { layoutsOf, placedTensors } from "../cases/tensor-layouts.js";
-import type { DeviceName } from "../../contract/device-names.js";
+import type { DeviceName } from "../../compiled/device-names.js";
 import { parseSweep, type Measured, type Sweep } from "../cases/measured-cases.js";
-import { UsageError } from "../system/problems.js";
+import { UsageError } from "../system/errors.js";
 import { chosenDevice, deviceName } from "./chosen-device.js";
 import { givenValues } from "./given-values.js";
 import type { Streams } from "../system/streams.js";

@@ -1,8 +1,8 @@
 /** Puts other configs into the author's file. */
 import { readFile } from "node:fs/promises";
-import type { CompiledKernel, FoundConfigs } from "../../contract/compiled.js";
+import type { CompiledKernel, FoundConfigs } from "../../compiled/compiled-kernel.js";
 import { writeOutput } from "../system/files.js";
-import { UsageError } from "../system/problems.js";
+import { UsageError } from "../system/errors.js";
 
 /**
  * Writes the file with the configs that were found, and returns its path. Formats it with the project's prettier if it was

@@ -1,13 +1,13 @@
 /** Measures a kernel on a GPU, beside PyTorch and the author's providers. Only verified cases are measured. */
-import type { Case, CompiledKernel } from "../../contract/compiled.js";
-import { compileAhead, inEveryConfig } from "../compile/ahead.js";
+import type { Case, CompiledKernel } from "../../compiled/compiled-kernel.js";
+import { compileAhead, inEveryConfig } from "../target-compile/precompile.js";
 import { describeCase } from "../cases/case-text.js";
 import { askWorker } from "../verify/case-worker.js";
 import type { PythonDevice } from "../devices/devices.js";
 import { failureOf } from "../cases/failure.js";
-import { bytesOf, limitsOf, roofOf, type Roof } from "./peaks.js";
-import type { BenchResult } from "../python/protocol.js";
-import type { Member, RequestServer } from "../python/worker-pool.js";
+import { bytesOf, limitsOf, roofOf, type Roof } from "./roofline.js";
+import type { BenchResult } from "../worker/protocol.js";
+import type { Member, RequestServer } from "../worker/worker-pool.js";
 import { benchRequest, runRequest } from "../devices/request.js";
 import { openWorkspace } from "../devices/workspace.js";
 import { headline } from "../verify/summary.js";

@@ -1,7 +1,13 @@
 /** The candidates of a search: the author's configs and the combinations of a space, without what rules exclude. */
-import { type Case, type CompiledKernel, type Config, launchOptionNames, type Space } from "../../contract/compiled.js";
+import {
+  type Case,
+  type CompiledKernel,
+  type Config,
+  launchOptionNames,
+  type Space,
+} from "../../compiled/compiled-kernel.js";
 import { valuesOf } from "../cases/case-text.js";
-import { UsageError } from "../system/problems.js";
+import { UsageError } from "../system/errors.js";
 import { ownConfigs } from "./own-configs.js";
 import { identity } from "./trial-cache.js";
 

@@ -1,5 +1,5 @@
 /** The space of a kernel that declares none, from what its constexprs are to its tiles. */
-import type { CompiledKernel, Config, Space, TileRole, Traffic } from "../../contract/compiled.js";
+import type { CompiledKernel, Config, Space, TileRole, Traffic } from "../../compiled/compiled-kernel.js";
 import { valuesOf } from "../cases/case-text.js";
 
 /** Sizes that are worth a try on today's GPUs, by what they are the size of. */

@@ -1,7 +1,7 @@
 /** What a config may take at least, by a model of the GPU. It orders candidates; measurements decide. */
-import type { Case, CompiledKernel, Traffic } from "../../contract/compiled.js";
-import { H200 } from "../../contract/device-properties.js";
-import { bytesOf, type DeviceLimits, rateOf } from "./peaks.js";
+import type { Case, CompiledKernel, Traffic } from "../../compiled/compiled-kernel.js";
+import { H200 } from "../../compiled/device-properties.js";
+import { bytesOf, type DeviceLimits, rateOf } from "./roofline.js";
 
 /**
  * Multiprocessors read this much faster from the L2 cache than the GPU from its memory: 64 bytes a clock each, which is

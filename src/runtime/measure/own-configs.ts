@@ -1,7 +1,7 @@
 /** The author's configs as a search takes them, and with what it found. */
-import type { CompiledKernel, Config, FoundConfigs } from "../../contract/compiled.js";
-import { configsFor, exactly, gpuText } from "../../contract/configs-by-gpu.js";
-import type { Architecture } from "../../contract/kernel-targets.js";
+import type { CompiledKernel, Config, FoundConfigs } from "../../compiled/compiled-kernel.js";
+import { configsFor, exactly, gpuText } from "../../compiled/configs-by-gpu.js";
+import type { Architecture } from "../../compiled/kernel-targets.js";
 import { identity } from "./trial-cache.js";
 
 /** The author's configs, each once and for any GPU: where they are given by GPU, several lists may have the same one. */

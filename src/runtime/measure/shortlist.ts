@@ -1,10 +1,10 @@
 /** The candidates of a kernel that declares no space: which are worth compiling, and which to try first. */
-import type { Case, CompiledKernel, Config, Traffic } from "../../contract/compiled.js";
+import type { Case, CompiledKernel, Config, Traffic } from "../../compiled/compiled-kernel.js";
 import { combinations, type Pruned, unfitReason } from "./candidates.js";
 import { derivedSpace, namesOf, perThread, tileOf, unsuited } from "./derived-space.js";
 import { estimate } from "./estimate.js";
 import { ownConfigs } from "./own-configs.js";
-import type { DeviceLimits } from "./peaks.js";
+import type { DeviceLimits } from "./roofline.js";
 import { identity } from "./trial-cache.js";
 
 /** The tiles that are kept for a case: the model has the best among the first few. */

@@ -1,12 +1,12 @@
 /** What tuning has measured of a kernel, kept between runs. */
-import { dataText } from "../../contract/data-text.js";
+import { dataText } from "../../compiled/canonical-json.js";
 import { join } from "node:path";
-import type { Case, CompiledKernel, Config } from "../../contract/compiled.js";
+import type { Case, CompiledKernel, Config } from "../../compiled/compiled-kernel.js";
 import { valuesOf } from "../cases/case-text.js";
 import type { PythonDevice } from "../devices/devices.js";
 import { cacheFolder } from "../system/cache-folder.js";
-import { keyOfText, readCached, withoutConfigs, writeCached } from "../system/cached.js";
-import type { Timing } from "../python/protocol.js";
+import { keyOfText, readCached, withoutConfigs, writeCached } from "../system/json-cache.js";
+import type { Timing } from "../worker/protocol.js";
 
 /** The result of a candidate in one case. */
 export type Trial = Timing | { readonly wrong: string } | { readonly failed: string };

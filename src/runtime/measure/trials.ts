@@ -1,12 +1,12 @@
 /** Trials of candidates: each is compared with the reference, then timed, or remembered from an earlier search. */
-import type { Case, CompiledKernel } from "../../contract/compiled.js";
-import { compileAhead } from "../compile/ahead.js";
+import type { Case, CompiledKernel } from "../../compiled/compiled-kernel.js";
+import { compileAhead } from "../target-compile/precompile.js";
 import { failureOf } from "../cases/failure.js";
 import type { PythonDevice } from "../devices/devices.js";
 import { benchRequest, runRequest } from "../devices/request.js";
 import type { Workspace } from "../devices/workspace.js";
-import type { Timing } from "../python/protocol.js";
-import type { Member } from "../python/worker-pool.js";
+import type { Timing } from "../worker/protocol.js";
+import type { Member } from "../worker/worker-pool.js";
 import { askWorker } from "../verify/case-worker.js";
 import { headline } from "../verify/summary.js";
 import type { Iterations } from "./benchmark.js";

@@ -1,10 +1,10 @@
 /** The search of a declared space: its candidates are verified and measured on a GPU, until the budget is spent. */
 import fc from "fast-check";
-import type { Case, CompiledKernel, Config } from "../../contract/compiled.js";
+import type { Case, CompiledKernel, Config } from "../../compiled/compiled-kernel.js";
 import type { PythonDevice } from "../devices/devices.js";
 import { openWorkspace } from "../devices/workspace.js";
-import type { Timing } from "../python/protocol.js";
-import { UsageError } from "../system/problems.js";
+import type { Timing } from "../worker/protocol.js";
+import { UsageError } from "../system/errors.js";
 import { type Trial, TrialCache } from "./trial-cache.js";
 import { compileBatch, tryInCases } from "./trials.js";
 

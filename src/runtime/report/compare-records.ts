@@ -1,10 +1,10 @@
 /** Records of several days, GPUs and versions beside each other: the latest against the best before it. */
-import { dataText, jsonText } from "../../contract/data-text.js";
+import { dataText, jsonText } from "../../compiled/canonical-json.js";
 import type pc from "picocolors";
-import { wordList } from "../../diagnostics/word-list.js";
+import { wordList } from "../../diagnostics/format-list.js";
 import { caseText } from "../cases/case-text.js";
 import type { MeasurementRecord } from "./records.js";
-import type { Timing } from "../python/protocol.js";
+import type { Timing } from "../worker/protocol.js";
 import type { BenchCaseReport, BenchReport, ComparedCase, RecordsReport } from "./reports.js";
 import { table } from "./text-table.js";
 

@@ -1,5 +1,5 @@
 /** A finding in words, with the author's lines. */
-import type { Finding } from "../../contract/compiled.js";
+import type { Finding } from "../../compiled/compiled-kernel.js";
 import { formatLocation, type Location } from "../../diagnostics/diagnostic.js";
 import { codeFrame } from "./code-frame.js";
 

@@ -1,5 +1,11 @@
 /** A kernel's certificate as a sentence and as messages at the author's lines. */
-import { type Case, type Certificate, formatSizes, type Obligation, type Property } from "../../contract/compiled.js";
+import {
+  type Case,
+  type Certificate,
+  formatSizes,
+  type Obligation,
+  type Property,
+} from "../../compiled/compiled-kernel.js";
 import { notProved } from "../../diagnostics/catalog/proof-codes.js";
 import { type Diagnostic, problem, TileScriptError, warning } from "../../diagnostics/diagnostic.js";
 

@@ -1,13 +1,13 @@
 /** A record of what was measured: one line of JSON for each time, in a file for each kernel. */
-import { jsonText } from "../../contract/data-text.js";
+import { jsonText } from "../../compiled/canonical-json.js";
 import { appendFile, readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { PythonDevice } from "../devices/devices.js";
 import type { BenchCaseReport, BenchReport } from "./reports.js";
-import { keyOfText, withoutConfigs } from "../system/cached.js";
+import { keyOfText, withoutConfigs } from "../system/json-cache.js";
 import { checkOutput, writeProblem } from "../system/files.js";
 import { version } from "../system/package-folder.js";
-import { EnvironmentError, UsageError } from "../system/problems.js";
+import { EnvironmentError, UsageError } from "../system/errors.js";
 
 /** A measured case, with everything that its times depend on. */
 export interface MeasurementRecord extends BenchCaseReport {

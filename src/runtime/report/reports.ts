@@ -2,16 +2,16 @@
  * The output of `--json`, one type per command. Numbers that JSON lacks are texts, "NaN", "Infinity", "-Infinity" and
  * "-0", but a largest difference that is not finite is null.
  */
-import type { AccessKind } from "../../contract/access.js";
-import type { Case, Certificate, Finding, Layout, SpecialValue, Tolerance } from "../../contract/compiled.js";
-import type { DeviceProperties } from "../../contract/device-properties.js";
+import type { AccessKind } from "../../compiled/access.js";
+import type { Case, Certificate, Finding, Layout, SpecialValue, Tolerance } from "../../compiled/compiled-kernel.js";
+import type { DeviceProperties } from "../../compiled/device-properties.js";
 import type { DiagnosticCode } from "../../diagnostics/catalog/index.js";
 import type { Diagnostic, Location } from "../../diagnostics/diagnostic.js";
-import type { WrittenTensor } from "../../picture/program-map.js";
-import type { Counts } from "../../picture/touched.js";
+import type { WrittenTensor } from "../../visualize/program-map.js";
+import type { Counts } from "../../visualize/access-map.js";
 import type { CaseFailure, WorstElement } from "../cases/outcome.js";
-import type { DeviceLimits, Roof } from "../measure/peaks.js";
-import type { GpuState, Timing } from "../python/protocol.js";
+import type { DeviceLimits, Roof } from "../measure/roofline.js";
+import type { GpuState, Timing } from "../worker/protocol.js";
 
 // docs/cli.md shows these types, each between its mark and the next.
 

@@ -1,7 +1,7 @@
 /** Writing files completely or not at all. */
 import { access, constants, lstat, mkdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { EnvironmentError } from "./problems.js";
+import { EnvironmentError } from "./errors.js";
 
 type Content = string | Uint8Array;
 

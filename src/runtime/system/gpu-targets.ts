@@ -1,6 +1,6 @@
 /** The GPUs to compile for: their limits, and how many programs of a kernel fit on a multiprocessor. */
-import type { DeviceProperties } from "../../contract/device-properties.js";
-import { UsageError } from "./problems.js";
+import type { DeviceProperties } from "../../compiled/device-properties.js";
+import { UsageError } from "./errors.js";
 
 /**
  * Limits of a unit: NVIDIA's multiprocessor, AMD's compute unit (gfx9) or work-group processor (gfx11 and later).

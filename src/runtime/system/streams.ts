@@ -1,8 +1,8 @@
 /** The output of a command: results go to standard output, everything else to standard error. */
-import { jsonText } from "../../contract/data-text.js";
+import { jsonText } from "../../compiled/canonical-json.js";
 import pc from "picocolors";
 import { writeProblem } from "./files.js";
-import { exitCodes } from "./problems.js";
+import { exitCodes } from "./errors.js";
 
 export interface Streams {
   readonly out: (text: string) => void;

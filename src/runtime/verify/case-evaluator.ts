@@ -1,5 +1,5 @@
 /** Runs a case on the evaluator. */
-import type { Case, CompiledKernel, Evaluation, ProgramOrder, Tolerance } from "../../contract/compiled.js";
+import type { Case, CompiledKernel, Evaluation, ProgramOrder, Tolerance } from "../../compiled/compiled-kernel.js";
 import type { PlannedCase } from "../cases/cases.js";
 import { evaluatorFailure } from "../cases/failure.js";
 import type { Outcome } from "../cases/outcome.js";

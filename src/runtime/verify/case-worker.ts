@@ -1,13 +1,13 @@
 /** Runs a case in the Python worker. */
-import type { CompiledKernel, Tolerance } from "../../contract/compiled.js";
+import type { CompiledKernel, Tolerance } from "../../compiled/compiled-kernel.js";
 import { defaultDeadlineMs, evaluate, type EvaluatorOptions, NO_REFERENCE } from "./case-evaluator.js";
 import type { PlannedCase } from "../cases/cases.js";
 import type { PythonDevice } from "../devices/devices.js";
-import type { RequestServer } from "../python/worker-pool.js";
+import type { RequestServer } from "../worker/worker-pool.js";
 import { failureOf } from "../cases/failure.js";
-import { faultsOfCase } from "../compile/machine-code.js";
+import { faultsOfCase } from "../target-compile/machine-code.js";
 import type { Outcome, OutputComparison } from "../cases/outcome.js";
-import { elementFromWire, fromWire, type WireComparison, type WireElement } from "../python/protocol.js";
+import { elementFromWire, fromWire, type WireComparison, type WireElement } from "../worker/protocol.js";
 import { verifyRequest } from "../devices/request.js";
 import type { Workspace } from "../devices/workspace.js";
 

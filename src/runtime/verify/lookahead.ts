@@ -2,7 +2,7 @@
  * Work whose results are taken in order, begun early so that several workers have some. What is taken does not depend
  * on how many there are.
  */
-import { dataText } from "../../contract/data-text.js";
+import { dataText } from "../../compiled/canonical-json.js";
 import { before } from "../system/deadline.js";
 
 /** Work in progress that nobody will ask for ends within this time, or is ended. */

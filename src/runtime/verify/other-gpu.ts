@@ -1,7 +1,7 @@
 /** Kernels that their authors declare for other GPUs than a device's. */
-import type { CompiledKernel } from "../../contract/compiled.js";
-import { isFor, targetsText } from "../../contract/kernel-targets.js";
-import type { HelloResult } from "../python/protocol.js";
+import type { CompiledKernel } from "../../compiled/compiled-kernel.js";
+import { isFor, targetsText } from "../../compiled/kernel-targets.js";
+import type { HelloResult } from "../worker/protocol.js";
 import type { Device } from "../devices/devices.js";
 
 /** The GPU behind a device; none behind the evaluator and Triton's interpreter. */

@@ -1,12 +1,12 @@
 /** Runs cases of one kernel on a device, one after another: in the worker, or on the evaluator. */
-import { ALGORITHM } from "../../contract/told-apart.js";
-import type { Case, CompiledKernel } from "../../contract/compiled.js";
-import { compileAhead } from "../compile/ahead.js";
+import { ALGORITHM } from "../../compiled/error-kind.js";
+import type { Case, CompiledKernel } from "../../compiled/compiled-kernel.js";
+import { compileAhead } from "../target-compile/precompile.js";
 import { evaluate, type EvaluatorOptions, overflow } from "./case-evaluator.js";
 import { Lookahead } from "./lookahead.js";
 import { askWorker, needsPointer } from "./case-worker.js";
 import { costOf, type PlannedCase } from "../cases/cases.js";
-import { AT_HAND, type Member } from "../python/worker-pool.js";
+import { AT_HAND, type Member } from "../worker/worker-pool.js";
 import type { Device, PythonDevice } from "../devices/devices.js";
 import { isShown, type Outcome } from "../cases/outcome.js";
 import { verifyRequest } from "../devices/request.js";

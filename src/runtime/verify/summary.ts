@@ -1,11 +1,11 @@
 /** The result of a verification in numbers and sentences, for both forms of the report. */
-import { formatSizes } from "../../contract/compiled.js";
-import { ALGORITHM, toldApart } from "../../contract/told-apart.js";
-import { mayRunInTf32 } from "../../contract/tolerance.js";
+import { formatSizes } from "../../compiled/compiled-kernel.js";
+import { ALGORITHM, toldApart } from "../../compiled/error-kind.js";
+import { mayRunInTf32 } from "../../compiled/tolerance.js";
 import { formatLocation } from "../../diagnostics/diagnostic.js";
 import type { Device } from "../devices/devices.js";
 import { isShown, type Outcome } from "../cases/outcome.js";
-import type { Verification } from "./verify-cases.js";
+import type { Verification } from "./plan-cases.js";
 
 export interface Summary {
   readonly correct: boolean;

@@ -1,19 +1,19 @@
 /** Thorough verification: draws random cases from the signature, and reduces one that fails. */
-import { jsonText } from "../../contract/data-text.js";
+import { jsonText } from "../../compiled/canonical-json.js";
 import fc from "fast-check";
-import type { Case, CompiledKernel, SpecialValue, Tolerance } from "../../contract/compiled.js";
+import type { Case, CompiledKernel, SpecialValue, Tolerance } from "../../compiled/compiled-kernel.js";
 import { declaredCases, type Plan, type PlannedCase } from "../cases/cases.js";
-import { movableCase } from "../cases/movable.js";
+import { movableCase } from "../cases/tma-cases.js";
 import type { Selection } from "../cases/selection.js";
 import type { Device } from "../devices/devices.js";
-import { acceptedCase } from "../cases/accepted.js";
-import { cases, type CaseOptions, drawnConfigs } from "../cases/draw.js";
+import { acceptedCase } from "../cases/valid-cases.js";
+import { cases, type CaseOptions, drawnConfigs } from "../cases/arbitrary.js";
 import type { Outcome } from "../cases/outcome.js";
 import { deviceLimits } from "./device-limits.js";
 import { gpuOf, whyNotRunOn } from "./other-gpu.js";
 import { openRunner, type RunnerOptions, verifyCase } from "./runner.js";
 import { shellWord } from "../system/shell.js";
-import type { Verification } from "./verify-cases.js";
+import type { Verification } from "./plan-cases.js";
 
 export interface ThoroughOptions {
   readonly selection: Selection;

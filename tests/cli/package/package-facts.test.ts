@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { execa } from "execa";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { build, type CompiledKernel } from "tilescript";
-import { distributionOf, nameProblem } from "../../../src/runtime/package/package-names.js";
+import { distributionOf, nameProblem } from "../../../src/runtime/package/names.js";
 import { vectorAdd } from "../../../examples/vector-add.js";
-import { isFullRun } from "../../support/drawn.js";
+import { isFullRun } from "../../support/sampled-tests.js";
 import { newFolder, packaged, python } from "./packaged.js";
 
 let folder: string;

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { PositionEncoding, Workspace } from "@astral-sh/ruff-wasm-nodejs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
-import { drawCostlyTests, drawn } from "../../support/drawn.js";
-import type { CompiledKernel } from "../../../src/contract/compiled.js";
+import { drawCostlyTests, drawn } from "../../support/sampled-tests.js";
+import type { CompiledKernel } from "../../../src/compiled/compiled-kernel.js";
 import { examples } from "../../support/examples.js";
 import { newFolder, packaged, python, runTests } from "./packaged.js";
 

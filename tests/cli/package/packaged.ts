@@ -3,7 +3,7 @@ import { execa } from "execa";
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { CompiledKernel } from "../../../src/contract/compiled.js";
+import type { CompiledKernel } from "../../../src/compiled/compiled-kernel.js";
 import { runCli } from "../../../src/runtime/cli/cli.js";
 import { requirePython } from "../../support/python.js";
 

@@ -6,7 +6,7 @@ import { afterAll, expect, test } from "vitest";
 import { judge, type Verdict } from "../../../bench/agents/judge.js";
 import { tasks } from "../../../bench/agents/tasks.js";
 import { complaints } from "../../support/tsc.js";
-import { drawTests } from "../../support/drawn.js";
+import { drawTests } from "../../support/sampled-tests.js";
 import { solved } from "./solved.js";
 
 drawTests("agents' kernels to judge", "bench/agents");

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { drawnCount, seedOfRun } from "../../support/drawn.js";
+import { drawnCount, seedOfRun } from "../../support/sampled-tests.js";
 import { type Outcome, outcomeOf } from "./outcome.js";
 import { type Snippet, snippetOf } from "./snippets.js";
 

@@ -8,8 +8,8 @@ import { signatureOf } from "../../../src/codegen/module/signature.js";
 import type { Diagnostic } from "../../../src/diagnostics/diagnostic.js";
 import { definitionOf } from "../../../src/dsl/definition.js";
 import { evaluateCase } from "../../../src/eval/evaluate-case.js";
-import { traceAndCheck } from "../../../src/pipeline/traced.js";
-import { createSourceIndex } from "../../../src/source/source-index.js";
+import { traceAndCheck } from "../../../src/pipeline/trace-and-check.js";
+import { createSourceIndex } from "../../../src/source/call-site-index.js";
 import { concrete, type ConcreteKernel, type Given, runConcretely } from "./concrete.js";
 import type { Snippet } from "./snippets.js";
 

@@ -3,8 +3,8 @@ import { spawn } from "node:child_process";
 import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
 import { build, type Case, type CompiledKernel } from "tilescript";
-import type { TensorData } from "../../../src/contract/compiled.js";
-import { drawTests } from "../../support/drawn.js";
+import type { TensorData } from "../../../src/compiled/compiled-kernel.js";
+import { drawTests } from "../../support/sampled-tests.js";
 import { requirePython } from "../../support/python.js";
 import * as control from "./kernels.js";
 

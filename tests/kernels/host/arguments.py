@@ -294,7 +294,7 @@ class Interpreted(unittest.TestCase):
 
     def test_bfloat16_needs_a_corrected_interpreter(self):
         sys.path.append(str(Path(__file__).parents[3] / "python"))
-        from tilescript_worker import bf16
+        from tilescript_worker import patch_bf16
 
         x = torch.randn(20)
         message = "Triton's interpreter computes bfloat16 wrongly; use another dtype, a GPU, or TileScript's runner"
@@ -302,7 +302,7 @@ class Interpreted(unittest.TestCase):
             with self.assertRaisesRegex(NotImplementedError, message):
                 call()
         torch.testing.assert_close(doubled.kernel_fn(x.half())[0], x.half() * 2)
-        bf16.install()
+        patch_bf16.install()
         torch.testing.assert_close(doubled.kernel_fn(x.bfloat16())[0], x.bfloat16() * 2)
         torch.testing.assert_close(rounded.kernel_fn(x), x.bfloat16().float())
 

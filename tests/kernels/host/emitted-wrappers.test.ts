@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { build } from "tilescript";
-import { drawTests } from "../../support/drawn.js";
+import { drawTests } from "../../support/sampled-tests.js";
 import { requirePython } from "../../support/python.js";
 import { emit } from "../../support/emit.js";
 import { examples } from "../../support/examples.js";

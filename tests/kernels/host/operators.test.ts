@@ -1,7 +1,7 @@
 /** Emission mode `op`: a kernel that PyTorch knows as an operator. */
 import { beforeAll, expect, test } from "vitest";
-import { drawTests } from "../../support/drawn.js";
-import type { CompiledKernel } from "../../../src/contract/compiled.js";
+import { drawTests } from "../../support/sampled-tests.js";
+import type { CompiledKernel } from "../../../src/compiled/compiled-kernel.js";
 import * as argumentKernels from "./argument-kernels.js";
 import * as kernels from "./kernels.js";
 import { buildAll } from "../../support/build.js";

@@ -3,9 +3,9 @@
  * them, and either both launch or both refuse.
  */
 import { expect, test } from "vitest";
-import { bindCall } from "../../../src/call/bind.js";
-import { NDArray } from "../../../src/call/ndarray.js";
-import type { CompiledKernel, SignatureDType } from "../../../src/contract/compiled.js";
+import { bindCall } from "../../../src/host-call/bind.js";
+import { NDArray } from "../../../src/host-call/ndarray.js";
+import type { CompiledKernel, SignatureDType } from "../../../src/compiled/compiled-kernel.js";
 import { TileScriptError } from "../../../src/diagnostics/diagnostic.js";
 import { dtypes, type DTypeName } from "../../../src/types/dtype.js";
 import { buildAll } from "../../support/build.js";

@@ -1,10 +1,10 @@
 /** The host side of emitted modules, run: on Triton's interpreter with real PyTorch, and by the evaluator. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { drawn, drawTests } from "../../support/drawn.js";
-import type { CompiledKernel } from "../../../src/contract/compiled.js";
+import { drawn, drawTests } from "../../support/sampled-tests.js";
+import type { CompiledKernel } from "../../../src/compiled/compiled-kernel.js";
 import { closeDevice, openDevice, type Device } from "../../../src/runtime/devices/devices.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
-import { verify } from "../../../src/runtime/verify/verify-cases.js";
+import { verify } from "../../../src/runtime/verify/plan-cases.js";
 import * as argumentKernels from "./argument-kernels.js";
 import * as kernels from "./kernels.js";
 import { buildAll } from "../../support/build.js";
@@ -36,7 +36,7 @@ test("what wrappers say of tensors of every kind, of numbers and of gradients", 
 const PARTS = ["0", "1", "2", "3"];
 const mutated = drawn("parts of the mutations of wrappers' functions", PARTS, {
   key: (part) => part,
-  sources: () => ["src/codegen/wrapper/argument-helpers.ts", "src/codegen/wrapper/wrapper-helpers.ts"],
+  sources: () => ["src/codegen/wrapper/argument-helpers.ts", "src/codegen/wrapper/helpers.ts"],
   aDay: 1,
   isOfTests: true,
   least: 0,

@@ -2,9 +2,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { build, compile, constexpr, kernel, NDArray, tensor, tl, type Case } from "tilescript";
-import { drawTests } from "../../support/drawn.js";
+import { drawTests } from "../../support/sampled-tests.js";
 import { planCases } from "../../../src/runtime/cases/cases.js";
-import { cases } from "../../../src/runtime/cases/draw.js";
+import { cases } from "../../../src/runtime/cases/arbitrary.js";
 import { compileRequest } from "../../../src/runtime/devices/request.js";
 import { parseTargets } from "../../../src/runtime/system/gpu-targets.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";

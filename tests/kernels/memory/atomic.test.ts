@@ -1,8 +1,8 @@
 /** Atomics: what they refuse, how they are written, what they compute, and that Triton takes every dtype of each. */
 import { describe, expect, test } from "vitest";
 import { build, compile, constexpr, kernel, tensor, tl, type Case } from "tilescript";
-import { drawTests } from "../../support/drawn.js";
-import type { TensorData } from "../../../src/contract/compiled.js";
+import { drawTests } from "../../support/sampled-tests.js";
+import type { TensorData } from "../../../src/compiled/compiled-kernel.js";
 import { atomicKinds, type AtomicKind } from "../../../src/rules/atomic-rules.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
 import { evaluate, lineOf, only } from "../../support/evaluate.js";

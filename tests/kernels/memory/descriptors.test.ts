@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { execa } from "execa";
 import { describe, expect, test } from "vitest";
 import { build, compile, constexpr, descriptor, kernel, pointer, tensor, tl, type Case } from "tilescript";
-import { drawTests } from "../../support/drawn.js";
+import { drawTests } from "../../support/sampled-tests.js";
 import { attentionWithGradients } from "../../../examples/attention-gradients.js";
 import { gemmTma } from "../../../examples/gemm-tma.js";
 import { planCases } from "../../../src/runtime/cases/cases.js";

@@ -1,7 +1,7 @@
 /** Indices of 8 and 16 bits, of which products with sizes would wrap. */
 import { expect, test } from "vitest";
 import { build, kernel, tensor, tl } from "tilescript";
-import type { TensorData } from "../../../src/contract/compiled.js";
+import type { TensorData } from "../../../src/compiled/compiled-kernel.js";
 
 const [ROWS, COLS] = [120, 40];
 const x: TensorData = {

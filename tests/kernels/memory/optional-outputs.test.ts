@@ -1,7 +1,7 @@
 /** Outputs and updated tensors that a caller may leave out, and sizes that only optional tensors have. */
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { build, compile, constexpr, kernel, NDArray, op, tensor, tl, type Case } from "tilescript";
-import { drawTests } from "../../support/drawn.js";
+import { drawTests } from "../../support/sampled-tests.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
 import { evaluate } from "../../support/evaluate.js";
 import { interpreter } from "../../support/cli.js";

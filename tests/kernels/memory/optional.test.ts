@@ -1,7 +1,7 @@
 /** Arguments that a caller may leave out: refusals, the wrapper, both ways evaluated, run and compiled. */
 import { describe, expect, test } from "vitest";
 import { build, compile, constexpr, kernel, pointer, python, tensor, tl, type Case } from "tilescript";
-import { drawTests } from "../../support/drawn.js";
+import { drawTests } from "../../support/sampled-tests.js";
 import { closeDevice, openDevice } from "../../../src/runtime/devices/devices.js";
 import { planCases } from "../../../src/runtime/cases/cases.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { execa } from "execa";
 import { describe, expect, test } from "vitest";
 import { build, compile, constexpr, kernel, pointer, tensor, tl } from "tilescript";
-import { drawTests } from "../../support/drawn.js";
+import { drawTests } from "../../support/sampled-tests.js";
 import { evaluate, float32s } from "../../support/evaluate.js";
 import { requirePython, tritons } from "../../support/python.js";
 import { compileAll } from "../../support/aot.js";

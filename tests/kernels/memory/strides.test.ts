@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
 import { cases } from "tilescript/testing";
-import type { Case, CompiledKernel, Layout } from "../../../src/contract/compiled.js";
+import type { Case, CompiledKernel, Layout } from "../../../src/compiled/compiled-kernel.js";
 import { jitFunction } from "../../support/emit.js";
 import { strided } from "../host/kernels.js";
 import { fc } from "../../support/property.js";

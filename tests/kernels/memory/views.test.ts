@@ -1,7 +1,7 @@
 /** Views of views, dims that are constexprs or computed, and offsets that are 64 bits wide. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { build, compile, constexpr, kernel, python, tensor, tl, type Case, type CompiledKernel } from "tilescript";
-import { drawTests } from "../../support/drawn.js";
+import { drawTests } from "../../support/sampled-tests.js";
 import { closeDevice, type Device, openDevice } from "../../../src/runtime/devices/devices.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
 import { evaluate } from "../../support/evaluate.js";

@@ -3,8 +3,8 @@
  * dtype, on the evaluator and within the tolerances of every device. The examples as they are pass.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Case, CompiledKernel, TensorData } from "../../../src/contract/compiled.js";
-import { type Runs, toleranceFor } from "../../../src/contract/tolerance.js";
+import type { Case, CompiledKernel, TensorData } from "../../../src/compiled/compiled-kernel.js";
+import { type Runs, toleranceFor } from "../../../src/compiled/tolerance.js";
 import { compareOutput } from "../../../src/eval/compare-outputs.js";
 import { magnitude } from "../../../src/eval/magnitude.js";
 import { type FloatDType, isFloat } from "../../../src/numerics/numeric.js";
@@ -12,7 +12,7 @@ import { round } from "../../../src/numerics/numeric-float.js";
 import type { DTypeName } from "../../../src/types/dtype.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
 import { interpreter } from "../../support/cli.js";
-import { drawn } from "../../support/drawn.js";
+import { drawn } from "../../support/sampled-tests.js";
 import { type Change, type Faulty, faulty, type Stored } from "./faults.js";
 import { buildRight, Seeded } from "./seed.js";
 

@@ -2,7 +2,7 @@
  * Mistakes that every example can have, and that must fail whatever its dtype: what they look like in each example, or
  * why it cannot have them. A change is the text to replace and what replaces it.
  */
-import type { Case } from "../../../src/contract/compiled.js";
+import type { Case } from "../../../src/compiled/compiled-kernel.js";
 
 export type Change = readonly [from: string, to: string];
 /** Why an example cannot have this mistake. */

@@ -3,7 +3,7 @@
  * tells of it, or `values` where only the comparison with the reference can. The line to blame is the one that was
  * changed, unless `at` holds words of another: the access that the mistake makes wrong.
  */
-import type { EvaluateOptions } from "../../../src/contract/compiled.js";
+import type { EvaluateOptions } from "../../../src/compiled/compiled-kernel.js";
 
 export interface Mutation {
   readonly what: string;

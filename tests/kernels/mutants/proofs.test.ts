@@ -3,11 +3,11 @@
  * found wrong by the evaluator.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { CompiledKernel, Obligation } from "../../../src/contract/compiled.js";
+import type { CompiledKernel, Obligation } from "../../../src/compiled/compiled-kernel.js";
 import { cases } from "tilescript/testing";
-import { drawn } from "../../support/drawn.js";
+import { drawn } from "../../support/sampled-tests.js";
 import { fc } from "../../support/property.js";
-import { contradicted, forbiddenBy } from "../../support/proved.js";
+import { contradicted, forbiddenBy } from "../../support/soundness.js";
 import { subjects } from "./mutations.js";
 import { buildRight, Seeded } from "./seed.js";
 

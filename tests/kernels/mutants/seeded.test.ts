@@ -8,7 +8,7 @@ import type { Case, CompiledKernel } from "tilescript";
 import { cases } from "tilescript/testing";
 import { type Mutation, type Subject, subjects } from "./mutations.js";
 import { buildRight, Seeded } from "./seed.js";
-import { drawTests } from "../../support/drawn.js";
+import { drawTests } from "../../support/sampled-tests.js";
 import { fc } from "../../support/property.js";
 
 drawTests("seeded mistakes to evaluate", "tests/kernels/mutants", "src/eval");

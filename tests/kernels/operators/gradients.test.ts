@@ -5,7 +5,7 @@ import { layerNorm } from "../../../examples/layer-norm.js";
 import { rmsNorm } from "../../../examples/rms-norm.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
 import { interpreter } from "../../support/cli.js";
-import { drawTests } from "../../support/drawn.js";
+import { drawTests } from "../../support/sampled-tests.js";
 
 drawTests("gradients", "src/codegen/operator");
 

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { build } from "tilescript";
 import { layerNorm } from "../../../examples/layer-norm.js";
 import { rmsNorm } from "../../../examples/rms-norm.js";
-import { drawCostlyTests } from "../../support/drawn.js";
+import { drawCostlyTests } from "../../support/sampled-tests.js";
 import { testModules } from "../../support/python.js";
 import { affine, doubled, rectified, scale } from "./kernels.js";
 

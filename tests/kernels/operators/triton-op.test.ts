@@ -1,7 +1,7 @@
 /** `triton_op`: what PyTorch sees of a kernel, and what is refused. That its graphs run, `tests/gpu` shows. */
 import { expect, test } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
-import { drawTests } from "../../support/drawn.js";
+import { drawTests } from "../../support/sampled-tests.js";
 import { bitonicTopk } from "../../../examples/bitonic-topk.js";
 import { gemmTma } from "../../../examples/gemm-tma.js";
 import { layerNorm } from "../../../examples/layer-norm.js";

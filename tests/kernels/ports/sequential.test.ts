@@ -10,7 +10,7 @@ import { deviceLimits } from "../../../src/runtime/verify/device-limits.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
 import { compileAll } from "../../support/aot.js";
 import { interpreter } from "../../support/cli.js";
-import { drawTests } from "../../support/drawn.js";
+import { drawTests } from "../../support/sampled-tests.js";
 import { tritons } from "../../support/python.js";
 import { gatedDeltaH } from "./gated-delta.js";
 import { rejectionSample } from "./rejection-sample.js";

@@ -5,7 +5,7 @@ import { build, type Case } from "tilescript";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
 import { type AotJob, compileAll } from "../../support/aot.js";
 import { interpreter } from "../../support/cli.js";
-import { drawTests } from "../../support/drawn.js";
+import { drawTests } from "../../support/sampled-tests.js";
 import { tritons } from "../../support/python.js";
 import { chunkLinearAttention } from "./chunk-linear-attention.js";
 import { fusedMoe } from "./fused-moe.js";

@@ -1,5 +1,5 @@
 /** Random kernels with inputs and what the evaluator says of them, as `bench/agreement.py` reads them. */
-import type { TensorData } from "../../../src/contract/compiled.js";
+import type { TensorData } from "../../../src/compiled/compiled-kernel.js";
 import { TileScriptError } from "../../../src/diagnostics/diagnostic.js";
 import type { DTypeName } from "../../../src/types/dtype.js";
 import type { TileData } from "../../../src/numerics/numeric.js";

@@ -1,6 +1,6 @@
 /** Every example computes on Triton's interpreter what the evaluator says, at sizes that are drawn. */
 import { expect, test } from "vitest";
-import { drawn } from "../../support/drawn.js";
+import { drawn } from "../../support/sampled-tests.js";
 import { sourcesOf } from "../../support/examples.js";
 import { evaluatedExamples, exampleCases } from "./example-cases.js";
 import { interpreted } from "./python.js";

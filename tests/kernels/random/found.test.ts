@@ -4,7 +4,7 @@ import { constexpr, kernel, scalar, tensor, tl } from "tilescript";
 import { type TileArray, tileArray } from "../../../src/numerics/array.js";
 import { tileType } from "../../../src/types/types.js";
 import { opOf } from "../../../src/ops/define.js";
-import { drawTests } from "../../support/drawn.js";
+import { drawTests } from "../../support/sampled-tests.js";
 import { requirePython } from "../../support/python.js";
 import { caseFor } from "./cases.js";
 import { exact } from "./exactness.js";

@@ -1,8 +1,8 @@
 /** A random kernel on its way through Triton's compiler. */
 import { fileURLToPath } from "node:url";
-import { kernelNames } from "../../../src/codegen/module/module-names.js";
+import { kernelNames } from "../../../src/codegen/module/names.js";
 import { compile } from "../../../src/pipeline/compile-kernel.js";
-import type { CompiledKernel } from "../../../src/contract/compiled.js";
+import type { CompiledKernel } from "../../../src/compiled/compiled-kernel.js";
 import { definitionOf } from "../../../src/dsl/definition.js";
 import { trace } from "../../../src/dsl/trace.js";
 import type { KernelIR } from "../../../src/ir/nodes.js";
@@ -11,8 +11,8 @@ import { dtypeTargets } from "../../../src/types/targets.js";
 import { resultsOf, walkAll } from "../../../src/ir/walk.js";
 import { fail } from "../../../src/diagnostics/diagnostic.js";
 import { showType } from "../../../src/types/types.js";
-import { usesOf39 } from "../../../src/analysis/newer-uses.js";
-import { lowerViews } from "../../../src/lower/lower-views.js";
+import { usesOf39 } from "../../../src/analysis/version-requirements.js";
+import { lowerViews } from "../../../src/lower/views.js";
 import { argumentsOf, type Arguments, type Shape } from "../../triton/compile/arguments.js";
 import { dtypeUnsupported } from "../../../src/diagnostics/catalog/rule-codes.js";
 import { build, type Options, type RandomKernel } from "./build.js";

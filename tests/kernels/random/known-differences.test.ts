@@ -4,7 +4,7 @@
  */
 import { beforeAll, describe, expect, test } from "vitest";
 import { kernel, libdevice, scalar, tensor, tl } from "tilescript";
-import { drawTests } from "../../support/drawn.js";
+import { drawTests } from "../../support/sampled-tests.js";
 import { compileAll } from "../../support/aot.js";
 import { tritons } from "../../support/python.js";
 import { type Case, caseFor } from "./cases.js";

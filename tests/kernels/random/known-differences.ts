@@ -5,7 +5,7 @@
  */
 import { type DTypeName, dtypeTable, isFp8, isInt } from "../../../src/types/dtype.js";
 import { isLiteral, isValue, type KernelIR, type OpStatement, type Value } from "../../../src/ir/nodes.js";
-import { usesOf39 } from "../../../src/analysis/newer-uses.js";
+import { usesOf39 } from "../../../src/analysis/version-requirements.js";
 import { argumentsOf, valuesIn, walkAll } from "../../../src/ir/walk.js";
 
 export type Place = "interpreter" | "3.6";

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { TileScriptError } from "tilescript";
 import { runsOf } from "../../support/property.js";
-import { contradicted } from "../../support/proved.js";
+import { contradicted } from "../../support/soundness.js";
 import { recipeOf } from "./draw.js";
 import { accept, type Accepted } from "./jobs.js";
 

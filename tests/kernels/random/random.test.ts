@@ -4,7 +4,7 @@
  */
 import { describe, expect, test } from "vitest";
 import { TileScriptError } from "tilescript";
-import { drawn, isFullRun } from "../../support/drawn.js";
+import { drawn, isFullRun } from "../../support/sampled-tests.js";
 import { requirePython } from "../../support/python.js";
 import { type Case, caseOf } from "./cases.js";
 import { recipeOf } from "./draw.js";

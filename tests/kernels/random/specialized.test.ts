@@ -4,7 +4,7 @@
  */
 import { describe, expect, test } from "vitest";
 import { compile } from "tilescript";
-import { drawn, seedOfRun } from "../../support/drawn.js";
+import { drawn, seedOfRun } from "../../support/sampled-tests.js";
 import { emulate, type Trial } from "../../triton/gluon/emulated.js";
 import { trialOf } from "../../triton/gluon/random-trials.js";
 import { randomAttention } from "./random-attentions.js";

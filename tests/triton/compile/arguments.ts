@@ -1,6 +1,6 @@
 /** What a launcher would tell Triton of a kernel's arguments. */
-import { kernelNames } from "../../../src/codegen/module/module-names.js";
-import type { Config } from "../../../src/contract/compiled.js";
+import { kernelNames } from "../../../src/codegen/module/names.js";
+import type { Config } from "../../../src/compiled/compiled-kernel.js";
 import type { DTypeName, Elem } from "../../../src/types/dtype.js";
 import { Bindings } from "../../../src/eval/bindings.js";
 import { type Argument, isLiteral, isValue, type KernelIR } from "../../../src/ir/nodes.js";

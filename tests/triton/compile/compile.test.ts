@@ -6,7 +6,7 @@
  * `TILESCRIPT_PYTHON36` names a second Python, with Triton 3.6 (torch is not needed).
  */
 import { describe, expect, test } from "vitest";
-import { drawn, drawTests, seedOfRun } from "../../support/drawn.js";
+import { drawn, drawTests, seedOfRun } from "../../support/sampled-tests.js";
 import { examples, sourcesOf } from "../../support/examples.js";
 import * as addresses from "../../unit/codegen/fixtures/addresses.js";
 import * as flow from "../../unit/codegen/fixtures/flow.js";

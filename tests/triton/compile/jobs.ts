@@ -2,12 +2,12 @@
 import { execa } from "execa";
 import { fileURLToPath } from "node:url";
 import { members } from "../../../src/types/dtype.js";
-import { kernelNames } from "../../../src/codegen/module/module-names.js";
+import { kernelNames } from "../../../src/codegen/module/names.js";
 import { definitionOf } from "../../../src/dsl/definition.js";
 import { OperatorDefinition, traceOperator } from "../../../src/dsl/operator.js";
 import { trace } from "../../../src/dsl/trace.js";
-import { lowerViews } from "../../../src/lower/lower-views.js";
-import type { MachineCode } from "../../../src/runtime/python/protocol.js";
+import { lowerViews } from "../../../src/lower/views.js";
+import type { MachineCode } from "../../../src/runtime/worker/protocol.js";
 import { emit, jitFunctions } from "../../support/emit.js";
 import { tritonCache } from "../../support/python.js";
 import { argumentsOf, type Arguments, launchOptions, type Shape } from "./arguments.js";

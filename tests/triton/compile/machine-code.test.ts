@@ -3,7 +3,7 @@
  * uniform register that nothing wrote. `TILESCRIPT_PYTHON36` names a Python with that Triton (torch is not needed).
  */
 import { beforeAll, describe, expect, it } from "vitest";
-import { drawTests } from "../../support/drawn.js";
+import { drawTests } from "../../support/sampled-tests.js";
 import { attention } from "../../../examples/flash-attention.js";
 import { chunkScan } from "../../../examples/mamba-chunk-scan.js";
 import { requirePython } from "../../support/python.js";

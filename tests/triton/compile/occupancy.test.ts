@@ -1,6 +1,6 @@
 /** Our count of waves against LLVM's own, which it writes into the assembly. */
 import { expect, test } from "vitest";
-import { drawTests } from "../../support/drawn.js";
+import { drawTests } from "../../support/sampled-tests.js";
 import { gemm } from "../../../examples/gemm.js";
 import { softmax } from "../../../examples/softmax.js";
 import { occupancyOf, targets } from "../../../src/runtime/system/gpu-targets.js";

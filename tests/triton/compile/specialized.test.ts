@@ -7,7 +7,7 @@ import { gemm } from "../../../examples/gemm.js";
 import { linearGelu } from "../../../examples/linear-gelu.js";
 import { relativeAttention } from "../../../examples/relative-attention.js";
 import { randomAttention } from "../../kernels/random/random-attentions.js";
-import { drawn, seedOfRun } from "../../support/drawn.js";
+import { drawn, seedOfRun } from "../../support/sampled-tests.js";
 import { askScript, python36, requirePython } from "../../support/python.js";
 import * as attentions from "../../unit/codegen/fixtures/attentions.js";
 import * as modifications from "../../unit/codegen/fixtures/score-modifications.js";
@@ -135,7 +135,11 @@ const kernels = drawn("warp-specialized kernels", all, {
   sources: (sample) =>
     isRandom(sample)
       ? []
-      : ["src/codegen/gluon/parts.ts", "src/codegen/gluon/attention-parts.ts", "src/codegen/gluon/gluon-emitter.ts"],
+      : [
+          "src/codegen/warp-specialize/gluon/partitions.ts",
+          "src/codegen/warp-specialize/gluon/attention-partitions.ts",
+          "src/codegen/warp-specialize/gluon/emitter.ts",
+        ],
   least: 2,
   most: 3,
   aDay: 10,

@@ -1,7 +1,7 @@
 /** Trials of warp-specialized kernels: what the emulator makes of a module, beside what the evaluator makes of the kernel. */
 import { fileURLToPath } from "node:url";
-import type { CompiledKernel, TensorData } from "../../../src/contract/compiled.js";
-import { allocate } from "../../../src/numerics/pool.js";
+import type { CompiledKernel, TensorData } from "../../../src/compiled/compiled-kernel.js";
+import { allocate } from "../../../src/numerics/buffer-pool.js";
 import { sizeOf } from "../../../src/numerics/array.js";
 import { isFloat } from "../../../src/numerics/numeric.js";
 import { uniform } from "../../../src/numerics/seeded-random.js";

@@ -8,7 +8,7 @@ import { gemmTma } from "../../../examples/gemm-tma.js";
 import { gemm } from "../../../examples/gemm.js";
 import { linearGelu } from "../../../examples/linear-gelu.js";
 import { relativeAttention } from "../../../examples/relative-attention.js";
-import { drawn, seedOfRun } from "../../support/drawn.js";
+import { drawn, seedOfRun } from "../../support/sampled-tests.js";
 import { drawFrom } from "../../kernels/random/random-numbers.js";
 import * as attentions from "../../unit/codegen/fixtures/attentions.js";
 import * as products from "../../unit/codegen/fixtures/products.js";

@@ -5,7 +5,7 @@ import { attention } from "../../../examples/flash-attention.js";
 import { gemm } from "../../../examples/gemm.js";
 import { linearGelu } from "../../../examples/linear-gelu.js";
 import { relativeAttention } from "../../../examples/relative-attention.js";
-import { drawn } from "../../support/drawn.js";
+import { drawn } from "../../support/sampled-tests.js";
 import { inTwoLoops } from "../../unit/codegen/fixtures/attentions.js";
 import { emulate, type Launch, mistakesIn, type Trial } from "./emulated.js";
 

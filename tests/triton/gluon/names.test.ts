@@ -1,9 +1,9 @@
 /** The names that the emulator stands in for are Triton's, with parameters that Triton's have at the same places. */
 import { expect, test } from "vitest";
-import { drawTests } from "../../support/drawn.js";
+import { drawTests } from "../../support/sampled-tests.js";
 import { askScript, requirePython, tritons } from "../../support/python.js";
 
-drawTests("names of the emulator", "tests/triton/gluon", "src/codegen/gluon");
+drawTests("names of the emulator", "tests/triton/gluon", "src/codegen/warp-specialize/gluon");
 
 const script = (name: string): URL => new URL(name, import.meta.url);
 

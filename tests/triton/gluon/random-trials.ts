@@ -1,5 +1,5 @@
 /** Random kernels as the emulator runs them: small, at sizes, in configs and in orders that a seed draws. */
-import type { CompiledKernel } from "../../../src/contract/compiled.js";
+import type { CompiledKernel } from "../../../src/compiled/compiled-kernel.js";
 import { type Draw, drawFrom, type RandomKernel } from "../../kernels/random/random-numbers.js";
 import type { Launch, Trial } from "./emulated.js";
 

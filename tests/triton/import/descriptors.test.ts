@@ -2,10 +2,10 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { parseTypes } from "../../../src/import/given-types.js";
-import { importKernel, type ImportedKernel } from "../../../src/runtime/importing/imported-kernel.js";
-import { openScratch, type Scratch } from "../../../src/runtime/importing/scratch.js";
-import type { ReadKernel } from "../../../src/runtime/python/protocol.js";
-import { Worker } from "../../../src/runtime/python/worker.js";
+import { importKernel, type ImportedKernel } from "../../../src/runtime/import-check/imported-kernel.js";
+import { openScratch, type Scratch } from "../../../src/runtime/import-check/scratch.js";
+import type { ReadKernel } from "../../../src/runtime/worker/protocol.js";
+import { Worker } from "../../../src/runtime/worker/worker.js";
 import { requirePython } from "../../support/python.js";
 
 const deadlineMs = 120_000;

@@ -1,8 +1,8 @@
 /** Emitted kernels are imported and emitted again: the hardest test of both ways. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { build } from "tilescript";
-import { isEqual } from "../../../src/runtime/importing/imported-kernel.js";
-import { drawn } from "../../support/drawn.js";
+import { isEqual } from "../../../src/runtime/import-check/imported-kernel.js";
+import { drawn } from "../../support/sampled-tests.js";
 import { examples, sourcesOf } from "../../support/examples.js";
 import { requirePython } from "../../support/python.js";
 import { bodiesOf, openReimporter, type Reimporter } from "./reimport.js";

@@ -1,10 +1,10 @@
 /** Kernels with the launches of a script: several calls in one file, and what scripts do beside a launch. */
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { importKernel, type ImportedKernel } from "../../../src/runtime/importing/imported-kernel.js";
-import { openScratch, type Scratch } from "../../../src/runtime/importing/scratch.js";
-import type { ReadKernel } from "../../../src/runtime/python/protocol.js";
-import { Worker } from "../../../src/runtime/python/worker.js";
+import { importKernel, type ImportedKernel } from "../../../src/runtime/import-check/imported-kernel.js";
+import { openScratch, type Scratch } from "../../../src/runtime/import-check/scratch.js";
+import type { ReadKernel } from "../../../src/runtime/worker/protocol.js";
+import { Worker } from "../../../src/runtime/worker/worker.js";
 import { requirePython } from "../../support/python.js";
 
 const deadlineMs = 120_000;

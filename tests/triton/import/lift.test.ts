@@ -3,10 +3,10 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { parseTypes } from "../../../src/import/given-types.js";
-import { importKernel, type ImportedKernel } from "../../../src/runtime/importing/imported-kernel.js";
-import { openScratch, type Scratch } from "../../../src/runtime/importing/scratch.js";
-import { Worker } from "../../../src/runtime/python/worker.js";
-import { drawTests } from "../../support/drawn.js";
+import { importKernel, type ImportedKernel } from "../../../src/runtime/import-check/imported-kernel.js";
+import { openScratch, type Scratch } from "../../../src/runtime/import-check/scratch.js";
+import { Worker } from "../../../src/runtime/worker/worker.js";
+import { drawTests } from "../../support/sampled-tests.js";
 import { requirePython } from "../../support/python.js";
 import { complaints } from "../../support/tsc.js";
 

@@ -1,14 +1,14 @@
 /** What noted launches say of a kernel with views: its grid by sizes, and what a launch has to meet. */
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { importKernel, type ImportedKernel } from "../../../src/runtime/importing/imported-kernel.js";
-import { openScratch, type Scratch } from "../../../src/runtime/importing/scratch.js";
-import { Worker } from "../../../src/runtime/python/worker.js";
-import type { ReadKernel } from "../../../src/runtime/python/protocol.js";
-import { drawTests } from "../../support/drawn.js";
+import { importKernel, type ImportedKernel } from "../../../src/runtime/import-check/imported-kernel.js";
+import { openScratch, type Scratch } from "../../../src/runtime/import-check/scratch.js";
+import { Worker } from "../../../src/runtime/worker/worker.js";
+import type { ReadKernel } from "../../../src/runtime/worker/protocol.js";
+import { drawTests } from "../../support/sampled-tests.js";
 import { requirePython } from "../../support/python.js";
 
-drawTests("what noted launches say", "src/import/inferred");
+drawTests("what noted launches say", "src/import/launch-facts");
 
 const deadlineMs = 120_000;
 const file = fileURLToPath(new URL("noted_kernels.py", import.meta.url));

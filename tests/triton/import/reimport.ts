@@ -3,9 +3,9 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { CompiledKernel } from "tilescript";
-import { importKernel, type ImportedKernel } from "../../../src/runtime/importing/imported-kernel.js";
-import { openScratch } from "../../../src/runtime/importing/scratch.js";
-import { Worker } from "../../../src/runtime/python/worker.js";
+import { importKernel, type ImportedKernel } from "../../../src/runtime/import-check/imported-kernel.js";
+import { openScratch } from "../../../src/runtime/import-check/scratch.js";
+import { Worker } from "../../../src/runtime/worker/worker.js";
 import { typesOf } from "./emitted-kernels.js";
 
 const deadlineMs = 120_000;

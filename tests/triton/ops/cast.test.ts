@@ -8,7 +8,7 @@ import { cast } from "../../../src/numerics/array-cast.js";
 import { isSigned, type DTypeName } from "../../../src/types/dtype.js";
 import { bitsOf, isFloat } from "../../../src/numerics/numeric.js";
 import { fromBytes } from "../../../src/numerics/numeric-bits.js";
-import { drawTests } from "../../support/drawn.js";
+import { drawTests } from "../../support/sampled-tests.js";
 import { requirePython, mlDtypes, askScript } from "../../support/python.js";
 
 drawTests("casts of every code", "src/numerics");

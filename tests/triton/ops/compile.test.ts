@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { dtypeTargets, type Backend, type Targets } from "../../../src/types/targets.js";
 import type { DTypeName } from "../../../src/types/dtype.js";
 import { table } from "../../../src/ops/table.js";
-import { drawn } from "../../support/drawn.js";
+import { drawn } from "../../support/sampled-tests.js";
 import { requirePython, askScript } from "../../support/python.js";
 import { cases, type OpCase, pointerTypes, sourcesOfOp, tritonModule } from "./harness.js";
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { kernel, tensor, tl, TileScriptError } from "tilescript";
 import { checkLimits } from "../../../src/check/tile-limits.js";
 import { compile } from "../../../src/pipeline/compile-kernel.js";
-import type { TensorData } from "../../../src/contract/compiled.js";
+import type { TensorData } from "../../../src/compiled/compiled-kernel.js";
 import { definitionOf } from "../../../src/dsl/definition.js";
 import { trace } from "../../../src/dsl/trace.js";
 import { evaluateKernel, type RunResult } from "../../../src/eval/evaluate-kernel.js";

@@ -4,7 +4,7 @@
  */
 import { describe, expect, test } from "vitest";
 import { dtypeNames } from "../../../src/types/dtype.js";
-import { drawn, drawTests } from "../../support/drawn.js";
+import { drawn, drawTests } from "../../support/sampled-tests.js";
 import { requirePython, type CaseError, askScript } from "../../support/python.js";
 import { sourcesOfOp, typeCase, typesModule, type TypeCase } from "./harness.js";
 import { type Operand, operandsOf, type Sample, samples } from "./samples.js";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { build } from "tilescript";
-import { drawTests } from "../../support/drawn.js";
+import { drawTests } from "../../support/sampled-tests.js";
 import { inTemporaryFolder, requirePython, tritonCache, tritons } from "../../support/python.js";
 import { kept, scaled, summed } from "./kernels.js";
 

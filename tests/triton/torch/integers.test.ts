@@ -3,11 +3,11 @@ import { expect, test } from "vitest";
 import { kernel, tensor, tl } from "tilescript";
 import { compile } from "../../../src/pipeline/compile-kernel.js";
 import { evaluateReference } from "../../../src/torch/evaluate-torch.js";
-import { NotEvaluated } from "../../../src/torch/not-evaluated.js";
+import { NotEvaluated } from "../../../src/torch/errors.js";
 import { definitionOf } from "../../../src/dsl/definition.js";
 import { trace } from "../../../src/dsl/trace.js";
 import { askScript, requirePython } from "../../support/python.js";
-import { drawnCount } from "../../support/drawn.js";
+import { drawnCount } from "../../support/sampled-tests.js";
 import { fc } from "../../support/property.js";
 
 const dtypes = { int8: tl.int8, uint8: tl.uint8, int16: tl.int16, int32: tl.int32, int64: tl.int64 } as const;

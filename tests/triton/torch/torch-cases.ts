@@ -1,7 +1,7 @@
 /** An expression for each torch function that draws no random numbers, and inputs for them. */
 import { tl } from "tilescript";
-import type { TensorData } from "../../../src/contract/compiled.js";
-import type { Torch, TorchTensor } from "../../../src/torch/torch-types.js";
+import type { TensorData } from "../../../src/compiled/compiled-kernel.js";
+import type { Torch, TorchTensor } from "../../../src/torch/types.js";
 
 export interface Inputs {
   /** [3, 4], some below 0. */

@@ -5,22 +5,16 @@
  */
 import { beforeAll, describe, expect, test } from "vitest";
 import { tl } from "tilescript";
-import type { TensorData } from "../../../src/contract/compiled.js";
+import type { TensorData } from "../../../src/compiled/compiled-kernel.js";
 import { recordReference } from "../../../src/dsl/record-reference.js";
 import { normal, seedOf, shuffled, uniform } from "../../../src/numerics/seeded-random.js";
 import { evaluateReference } from "../../../src/torch/evaluate-torch.js";
-import { isTruth, owners } from "../../../src/torch/torch-facts.js";
-import { bound, type Listed, recordOf, torchFunctions } from "../../../src/torch/torch-functions.js";
-import {
-  isTorchNode,
-  partsOf,
-  type TorchArgument,
-  type TorchCall,
-  type TorchNode,
-} from "../../../src/torch/torch-node.js";
-import type { TorchArray } from "../../../src/torch/torch-array.js";
-import type { Place } from "../../../src/torch/torch-record.js";
-import type { Torch } from "../../../src/torch/torch-types.js";
+import { isTruth, owners } from "../../../src/torch/facts.js";
+import { bound, type Listed, recordOf, torchFunctions } from "../../../src/torch/functions.js";
+import { isTorchNode, partsOf, type TorchArgument, type TorchCall, type TorchNode } from "../../../src/torch/node.js";
+import type { TorchArray } from "../../../src/torch/array.js";
+import type { Place } from "../../../src/torch/record.js";
+import type { Torch } from "../../../src/torch/types.js";
 import { type DTypeName, dtypeTable } from "../../../src/types/dtype.js";
 import { askScript, requirePython } from "../../support/python.js";
 import { type Author, cases, float, inputs as shapes, int, type Inputs } from "./torch-cases.js";

@@ -3,11 +3,11 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { kernel, tensor, tl } from "tilescript";
 import { compile } from "../../../src/pipeline/compile-kernel.js";
 import { evaluateReference } from "../../../src/torch/evaluate-torch.js";
-import { torchFunctions } from "../../../src/torch/torch-functions.js";
+import { torchFunctions } from "../../../src/torch/functions.js";
 import { definitionOf } from "../../../src/dsl/definition.js";
 import { trace } from "../../../src/dsl/trace.js";
-import type { TorchNode } from "../../../src/torch/torch-node.js";
-import type { Torch } from "../../../src/torch/torch-types.js";
+import type { TorchNode } from "../../../src/torch/node.js";
+import type { Torch } from "../../../src/torch/types.js";
 import { askScript, requirePython } from "../../support/python.js";
 import { type Author, cases, inputs, type Inputs } from "./torch-cases.js";
 

@@ -3,7 +3,7 @@
  * and none more in their loops. What is above is an entry of `pairs.ts` with its cause.
  */
 import { expect, test } from "vitest";
-import { drawn } from "../../support/drawn.js";
+import { drawn } from "../../support/sampled-tests.js";
 import { tritons } from "../../support/python.js";
 import { comparePair } from "./compare.js";
 import { nameOf, pairs } from "./pairs.js";

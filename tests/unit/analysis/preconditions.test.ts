@@ -2,10 +2,10 @@
 import { expect, test } from "vitest";
 import { constexpr, kernel, pointer, scalar, tensor, tl } from "tilescript";
 import { preconditions } from "../../../src/analysis/preconditions.js";
-import type { Case } from "../../../src/contract/compiled.js";
+import type { Case } from "../../../src/compiled/compiled-kernel.js";
 import { definitionOf } from "../../../src/dsl/definition.js";
 import { trace } from "../../../src/dsl/trace.js";
-import { lowerViews } from "../../../src/lower/lower-views.js";
+import { lowerViews } from "../../../src/lower/views.js";
 import { compile } from "../../../src/pipeline/compile-kernel.js";
 import { INT32_REACH, MAX_NUMEL } from "../../../src/types/limits.js";
 

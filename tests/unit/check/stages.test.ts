@@ -5,7 +5,7 @@ import { checkStage, rulesOf, type Stage } from "../../../src/check/stages.js";
 import { definitionOf } from "../../../src/dsl/definition.js";
 import { trace } from "../../../src/dsl/trace.js";
 import type { KernelIR, OpStatement, Statement } from "../../../src/ir/nodes.js";
-import { lowerViews } from "../../../src/lower/lower-views.js";
+import { lowerViews } from "../../../src/lower/views.js";
 
 const copy = kernel(
   "copy",

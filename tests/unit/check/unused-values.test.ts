@@ -4,7 +4,7 @@ import { constexpr, kernel, tensor, tl, TileScriptError } from "tilescript";
 import { checkUnused } from "../../../src/check/unused-values.js";
 import { definitionOf } from "../../../src/dsl/definition.js";
 import { compile } from "../../../src/pipeline/compile-kernel.js";
-import { traceAndCheck } from "../../../src/pipeline/traced.js";
+import { traceAndCheck } from "../../../src/pipeline/trace-and-check.js";
 import { lineOf } from "../../support/evaluate.js";
 
 type Body = (args: any, v: any) => unknown;

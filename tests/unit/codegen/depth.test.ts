@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { compile, constexpr, kernel, tensor, tl } from "tilescript";
 import { definitionOf } from "../../../src/dsl/definition.js";
-import { traceAndCheck } from "../../../src/pipeline/traced.js";
+import { traceAndCheck } from "../../../src/pipeline/trace-and-check.js";
 import { bodyOf } from "../../support/emit.js";
 
 const deep = (body: (v: any) => unknown) =>

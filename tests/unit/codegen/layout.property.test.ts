@@ -1,8 +1,8 @@
 import { PositionEncoding, Workspace } from "@astral-sh/ruff-wasm-nodejs";
 import { describe, expect, it } from "vitest";
-import { printModule } from "../../../src/codegen/python/layout.js";
-import * as b from "../../../src/codegen/python/py-build.js";
-import type * as Py from "../../../src/codegen/python/py.js";
+import { printModule } from "../../../src/codegen/syntax/layout.js";
+import * as b from "../../../src/codegen/syntax/py-build.js";
+import type * as Py from "../../../src/codegen/syntax/py.js";
 import { expression, nested, statement } from "./python-arbitraries.js";
 import { fc } from "../../support/property.js";
 

@@ -1,7 +1,7 @@
 /** Random Python of the shapes that Triton kernels and their wrappers have. */
 import fc from "fast-check";
-import * as b from "../../../src/codegen/python/py-build.js";
-import type * as Py from "../../../src/codegen/python/py.js";
+import * as b from "../../../src/codegen/syntax/py-build.js";
+import type * as Py from "../../../src/codegen/syntax/py.js";
 
 const identifier = fc.oneof(
   fc.constantFrom("x", "acc", "mask", "offs_m", "stride_am", "BLOCK_SIZE_M", "num_pid_in_group", "ptr", "M", "N"),

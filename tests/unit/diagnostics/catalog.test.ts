@@ -7,7 +7,7 @@ import type { Edit } from "../../../src/diagnostics/diagnostic.js";
 import { kernelFileOf } from "../../../src/diagnostics/explanations/explanation.js";
 import { codesByArea, explanations } from "../../../src/diagnostics/explanations/index.js";
 import { sourceFiles, SRC } from "../../../docs/folders.js";
-import { shownBy } from "./shown.js";
+import { shownBy } from "./example-output.js";
 
 const FOLDER = join(import.meta.dirname, ".examples");
 afterAll(() => rmSync(FOLDER, { recursive: true, force: true }));

@@ -5,10 +5,10 @@ import { compile } from "../../../src/pipeline/compile-kernel.js";
 import { kernel } from "../../../src/pipeline/kernel-on-node.js";
 import { constexpr, pointer, scalar, tensor } from "../../../src/dsl/params.js";
 import * as tl from "../../../src/dsl/tl.js";
-import { cases } from "../../../src/runtime/cases/draw.js";
+import { cases } from "../../../src/runtime/cases/arbitrary.js";
 import { planCases } from "../../../src/runtime/cases/cases.js";
 import { TileScriptError } from "../../../src/diagnostics/diagnostic.js";
-import { seedOfRun } from "../../support/drawn.js";
+import { seedOfRun } from "../../support/sampled-tests.js";
 
 const ids = (range: any) => tensor(tl.int32, ["N"], { range });
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { descriptor, kernel, op, tensor, tl } from "tilescript";
 import { gemm } from "../../../examples/gemm.js";
 import { compile } from "../../../src/pipeline/compile-kernel.js";
-import type { Access } from "../../../src/contract/access.js";
+import type { Access } from "../../../src/compiled/access.js";
 import { buildWith } from "../../../src/pipeline/build.js";
 import { evaluate, lineOf, only } from "../../support/evaluate.js";
 

@@ -1,6 +1,6 @@
 /** Whole kernels, against their references and by value. */
 import { describe, expect, test } from "vitest";
-import type { Layout } from "../../../src/contract/compiled.js";
+import type { Layout } from "../../../src/compiled/compiled-kernel.js";
 import { kernel } from "../../../src/pipeline/kernel-on-node.js";
 import { constexpr, scalar, tensor } from "../../../src/dsl/params.js";
 import * as tl from "../../../src/dsl/tl.js";

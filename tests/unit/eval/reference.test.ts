@@ -1,12 +1,12 @@
 /** Recorded torch expressions in float64, against values that PyTorch gives, and the comparison with them. */
 import { describe, expect, test } from "vitest";
 import { tl } from "tilescript";
-import type { TensorData } from "../../../src/contract/compiled.js";
+import type { TensorData } from "../../../src/compiled/compiled-kernel.js";
 import { recordReference } from "../../../src/dsl/record-reference.js";
 import { compareOutput } from "../../../src/eval/compare-outputs.js";
-import { NotEvaluated } from "../../../src/torch/not-evaluated.js";
+import { NotEvaluated } from "../../../src/torch/errors.js";
 import { evaluateReference } from "../../../src/torch/evaluate-torch.js";
-import type { Torch, TorchScalar, TorchTensor } from "../../../src/torch/torch-types.js";
+import type { Torch, TorchScalar, TorchTensor } from "../../../src/torch/types.js";
 import { float32s } from "../../support/evaluate.js";
 
 type Author = (x: TorchTensor, torch: Torch, y: TorchTensor) => TorchTensor;

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
 import { cases } from "tilescript/testing";
-import type { SpecialValue } from "../../../src/contract/compiled.js";
+import type { SpecialValue } from "../../../src/compiled/compiled-kernel.js";
 import { softmax } from "../../../examples/softmax.js";
 import { vectorAdd } from "../../../examples/vector-add.js";
 import { signatureOf } from "../../../src/codegen/module/signature.js";

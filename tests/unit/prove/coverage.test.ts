@@ -1,7 +1,7 @@
 /** Whether every element of an output is written, for every shape. */
 import { describe, expect, test } from "vitest";
 import { constexpr, kernel, tensor, tl } from "../../../src/index.js";
-import type { Property, Verdict } from "../../../src/contract/compiled.js";
+import type { Property, Verdict } from "../../../src/compiled/compiled-kernel.js";
 import { build } from "../../../src/pipeline/build.js";
 
 const x = tensor(tl.float32, ["N"]);

@@ -1,7 +1,7 @@
 /** Whether `//` and `%` of indices have dividends and divisors that Triton and Python divide alike. */
 import { describe, expect, test } from "vitest";
 import { constexpr, kernel, scalar, tensor, tl } from "../../../src/index.js";
-import type { Verdict } from "../../../src/contract/compiled.js";
+import type { Verdict } from "../../../src/compiled/compiled-kernel.js";
 import { build } from "../../../src/pipeline/build.js";
 
 const params = { x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr() };

@@ -1,8 +1,8 @@
 /** What is proved of the examples. */
 import { expect, test } from "vitest";
-import type { Property } from "../../../src/contract/compiled.js";
+import type { Property } from "../../../src/compiled/compiled-kernel.js";
 import { build } from "../../../src/pipeline/build.js";
-import { drawn, isFullRun } from "../../support/drawn.js";
+import { drawn, isFullRun } from "../../support/sampled-tests.js";
 import { examples } from "../../support/examples.js";
 
 const proved = new Map<Property, number>();

@@ -1,11 +1,11 @@
 /** What comes in with each program and turn, and what accesses share there. */
 import { expect, test } from "vitest";
-import { Budget } from "../../../src/prove/budget.js";
-import { assume, proves } from "../../../src/prove/interpret.js";
-import { Knowledge } from "../../../src/prove/knowledge.js";
-import { levelsOf } from "../../../src/prove/levels.js";
-import { divide } from "../../../src/prove/shared-divisions.js";
-import { atLeast, below, number, quotient, remainder, sum, symbol } from "../../../src/terms/term.js";
+import { Budget } from "../../../src/prove/algebra/budget.js";
+import { assume, proves } from "../../../src/prove/algebra/interpret.js";
+import { Knowledge } from "../../../src/prove/algebra/facts.js";
+import { levelsOf } from "../../../src/prove/model/levels.js";
+import { divide } from "../../../src/prove/model/shared-divisions.js";
+import { atLeast, below, number, quotient, remainder, sum, symbol } from "../../../src/symbolic/term.js";
 
 const [p, turn, K] = [symbol("p"), symbol("turn"), symbol("K")];
 const nothing = () => new Knowledge({ budget: new Budget(10_000), callFacts: () => [] });

@@ -1,7 +1,7 @@
 /** Whether int32 arithmetic of indices stays in int32, for every shape that a launch accepts. */
 import { expect, test } from "vitest";
 import { constexpr, kernel, scalar, tensor, tl } from "../../../src/index.js";
-import type { Verdict } from "../../../src/contract/compiled.js";
+import type { Verdict } from "../../../src/compiled/compiled-kernel.js";
 import { build } from "../../../src/pipeline/build.js";
 
 const spec = {

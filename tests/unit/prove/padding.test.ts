@@ -1,7 +1,7 @@
 /** Kernels whose padding is neutral, or is not, and what proofs say of them. */
 import { describe, expect, test } from "vitest";
 import { constexpr, kernel, tensor, tl } from "../../../src/index.js";
-import type { Obligation } from "../../../src/contract/compiled.js";
+import type { Obligation } from "../../../src/compiled/compiled-kernel.js";
 import { build } from "../../../src/pipeline/build.js";
 
 const BLOCK = constexpr();

@@ -1,7 +1,7 @@
 /** Whether programs, or lanes of one store, meet at an element, for every shape. */
 import { describe, expect, test } from "vitest";
 import { constexpr, kernel, tensor, tl } from "../../../src/index.js";
-import type { Obligation } from "../../../src/contract/compiled.js";
+import type { Obligation } from "../../../src/compiled/compiled-kernel.js";
 import { build } from "../../../src/pipeline/build.js";
 
 const BLOCK = constexpr();

@@ -1,11 +1,11 @@
 /** Reasoning about terms is right: what is proved holds for all values, and contradictions have no solution. */
 import { describe, expect, test } from "vitest";
-import { Budget } from "../../../src/prove/budget.js";
-import { isAtLeastZero } from "../../../src/prove/decide.js";
-import { contradict } from "../../../src/prove/contradiction.js";
-import { assume, polynomialOf, proves } from "../../../src/prove/interpret.js";
-import { Knowledge } from "../../../src/prove/knowledge.js";
-import { monomialOf } from "../../../src/prove/monomial.js";
+import { Budget } from "../../../src/prove/algebra/budget.js";
+import { isAtLeastZero } from "../../../src/prove/algebra/non-negativity.js";
+import { contradict } from "../../../src/prove/algebra/contradiction.js";
+import { assume, polynomialOf, proves } from "../../../src/prove/algebra/interpret.js";
+import { Knowledge } from "../../../src/prove/algebra/facts.js";
+import { monomialOf } from "../../../src/prove/algebra/monomial.js";
 import {
   add,
   atom,
@@ -16,8 +16,8 @@ import {
   single,
   subtract,
   ZERO,
-} from "../../../src/prove/polynomial.js";
-import { SharedMap } from "../../../src/prove/shared-map.js";
+} from "../../../src/prove/algebra/polynomial.js";
+import { SharedMap } from "../../../src/prove/algebra/copy-on-write-map.js";
 import { Valuation } from "../../../src/prove/valuation.js";
 import {
   all,
@@ -39,7 +39,7 @@ import {
   sum,
   symbol,
   type Term,
-} from "../../../src/terms/term.js";
+} from "../../../src/symbolic/term.js";
 import { fc, runsOf } from "../../support/property.js";
 
 const STEPS = 2_000;

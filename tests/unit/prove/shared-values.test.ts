@@ -1,7 +1,7 @@
 /** Proofs of programs that share values, calls and state: what follows every way through such a program would not end. */
 import { expect, test } from "vitest";
 import { compile, constexpr, kernel, tensor, tl } from "tilescript";
-import type { Certificate } from "../../../src/contract/compiled.js";
+import type { Certificate } from "../../../src/compiled/compiled-kernel.js";
 
 const LONG = 40;
 

@@ -1,7 +1,7 @@
 /** Kernels whose accesses are right, wrong or open, and what proofs say of them. */
 import { describe, expect, test } from "vitest";
 import { constexpr, kernel, pointer, scalar, tensor, tl } from "../../../src/index.js";
-import type { Verdict } from "../../../src/contract/compiled.js";
+import type { Verdict } from "../../../src/compiled/compiled-kernel.js";
 import { build } from "../../../src/pipeline/build.js";
 
 const x = tensor(tl.float32, ["N"]);

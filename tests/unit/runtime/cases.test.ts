@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { Case, CompiledKernel, TensorSignature } from "../../../src/contract/compiled.js";
+import type { Case, CompiledKernel, TensorSignature } from "../../../src/compiled/compiled-kernel.js";
 import { planCases, type Limits } from "../../../src/runtime/cases/cases.js";
-import { toleranceFor } from "../../../src/contract/tolerance.js";
+import { toleranceFor } from "../../../src/compiled/tolerance.js";
 import { vectorAdd } from "../../support/fixtures/vector-add.js";
 
 const small: Limits = { elements: 2 ** 17, work: 2 ** 23, op: 0, exhaustive: false };

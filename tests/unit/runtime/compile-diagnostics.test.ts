@@ -1,8 +1,8 @@
 /** What `compile` says of configs that a target has no room for. */
 import { expect, it } from "vitest";
-import type { Compilation } from "../../../src/runtime/compile/compile-targets.js";
-import type { CompileResult } from "../../../src/runtime/python/protocol.js";
-import { compileDiagnostics, compileJson } from "../../../src/runtime/report/report-compile.js";
+import type { Compilation } from "../../../src/runtime/target-compile/targets.js";
+import type { CompileResult } from "../../../src/runtime/worker/protocol.js";
+import { compileDiagnostics, compileJson } from "../../../src/runtime/report/compile-report.js";
 import { occupancyOf, parseTargets } from "../../../src/runtime/system/gpu-targets.js";
 import { vectorAdd } from "../../support/fixtures/vector-add.js";
 

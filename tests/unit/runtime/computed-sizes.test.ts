@@ -4,7 +4,7 @@ import { build } from "tilescript";
 import { cases } from "tilescript/testing";
 import { conv2d } from "../../support/fixtures/conv2d.js";
 import { openDevice } from "../../../src/runtime/devices/devices.js";
-import { verify } from "../../../src/runtime/verify/verify-cases.js";
+import { verify } from "../../../src/runtime/verify/plan-cases.js";
 import { fc } from "../../support/property.js";
 
 it("is never drawn as negative", async () => {

@@ -2,14 +2,14 @@
 import { expect, test } from "vitest";
 import { build, constexpr, kernel, op, tensor, tl } from "tilescript";
 import { definitionOf } from "../../../src/dsl/definition.js";
-import { isFor, targetsText } from "../../../src/contract/kernel-targets.js";
+import { isFor, targetsText } from "../../../src/compiled/kernel-targets.js";
 import { ownCompilers } from "../../../src/runtime/devices/compile-service.js";
-import { compileForTargets } from "../../../src/runtime/compile/compile-targets.js";
+import { compileForTargets } from "../../../src/runtime/target-compile/targets.js";
 import type { Device } from "../../../src/runtime/devices/devices.js";
-import { compileDiagnostics, compileJson, compileText } from "../../../src/runtime/report/report-compile.js";
+import { compileDiagnostics, compileJson, compileText } from "../../../src/runtime/report/compile-report.js";
 import { parseTargets, targets } from "../../../src/runtime/system/gpu-targets.js";
 import { whyNotRunOn } from "../../../src/runtime/verify/other-gpu.js";
-import { verify } from "../../../src/runtime/verify/verify-cases.js";
+import { verify } from "../../../src/runtime/verify/plan-cases.js";
 import { summarize } from "../../../src/runtime/verify/summary.js";
 import pc from "picocolors";
 

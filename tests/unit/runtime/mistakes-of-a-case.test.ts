@@ -1,7 +1,7 @@
 /** Mistakes that show only at a case's sizes are reported as the author's, at their line, not as the evaluator's. */
 import { expect, it } from "vitest";
 import { type Args, build, constexpr, kernel, tensor, tl } from "tilescript";
-import { cases } from "../../../src/runtime/cases/draw.js";
+import { cases } from "../../../src/runtime/cases/arbitrary.js";
 import { openDevice } from "../../../src/runtime/devices/devices.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
 import { fc } from "../../support/property.js";

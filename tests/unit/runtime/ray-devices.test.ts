@@ -1,7 +1,7 @@
 /** How the actors of a cluster become devices. */
 import { expect, it } from "vitest";
 import { kindsOf, problemOf } from "../../../src/runtime/devices/ray-devices.js";
-import type { Seat } from "../../../src/runtime/hosts/fleet.js";
+import type { Seat } from "../../../src/runtime/remote/ray-cluster.js";
 
 const seat = (deviceName: string, place: string, triton = "3.9.0"): Seat => ({
   place,

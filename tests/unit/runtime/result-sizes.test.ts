@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
 import { compileCases } from "../../../src/runtime/cases/compile-cases.js";
 import { openDevice } from "../../../src/runtime/devices/devices.js";
-import { verify } from "../../../src/runtime/verify/verify-cases.js";
+import { verify } from "../../../src/runtime/verify/plan-cases.js";
 
 const device = await openDevice({ device: "eval" });
 

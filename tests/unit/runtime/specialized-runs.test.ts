@@ -2,12 +2,12 @@
 import { describe, expect, test } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
 import { attention } from "../../../examples/flash-attention.js";
-import { cases } from "../../../src/runtime/cases/draw.js";
-import { movableCase } from "../../../src/runtime/cases/movable.js";
+import { cases } from "../../../src/runtime/cases/arbitrary.js";
+import { movableCase } from "../../../src/runtime/cases/tma-cases.js";
 import type { Outcome } from "../../../src/runtime/cases/outcome.js";
 import { openDevice } from "../../../src/runtime/devices/devices.js";
 import { summarize } from "../../../src/runtime/verify/summary.js";
-import { verify } from "../../../src/runtime/verify/verify-cases.js";
+import { verify } from "../../../src/runtime/verify/plan-cases.js";
 import { fc } from "../../support/property.js";
 
 const device = await openDevice({ device: "eval" });

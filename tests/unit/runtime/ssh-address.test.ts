@@ -2,7 +2,7 @@
 import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { parseDevice } from "../../../src/runtime/devices/device-name.js";
-import { agentCommand, parseSshAddress, sshCommand } from "../../../src/runtime/hosts/ssh-address.js";
+import { agentCommand, parseSshAddress, sshCommand } from "../../../src/runtime/remote/ssh-address.js";
 
 describe("the address of a machine", () => {
   it.each([

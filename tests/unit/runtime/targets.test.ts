@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { occupancyOf, parseTargets, targets, type Resources } from "../../../src/runtime/system/gpu-targets.js";
-import { UsageError } from "../../../src/runtime/system/problems.js";
+import { UsageError } from "../../../src/runtime/system/errors.js";
 
 const of = (name: string, resources: Partial<Resources>) =>
   occupancyOf(

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
-import type { CompiledKernel } from "../../../src/contract/compiled.js";
+import type { CompiledKernel } from "../../../src/compiled/compiled-kernel.js";
 import type { PythonDevice } from "../../../src/runtime/devices/devices.js";
 import { TrialCache } from "../../../src/runtime/measure/trial-cache.js";
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
 import { buildWith } from "../../../src/pipeline/build.js";
-import type { CompiledKernel, Config } from "../../../src/contract/compiled.js";
+import type { CompiledKernel, Config } from "../../../src/compiled/compiled-kernel.js";
 import { rewriteConfigs } from "../../../src/runtime/invocation/rewrite.js";
 import type { TuneReport } from "../../../src/runtime/report/reports.js";
 import { candidatesOf, pruneByRules, refusedEverywhere } from "../../../src/runtime/measure/candidates.js";

@@ -1,13 +1,13 @@
 /** What a verdict rests on: cases with elements, the author's shapes, sizes that the kernel accepts, and a time limit. */
 import { describe, expect, it } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
-import type { Case, CompiledKernel, Evaluation } from "../../../src/contract/compiled.js";
-import { cases } from "../../../src/runtime/cases/draw.js";
+import type { Case, CompiledKernel, Evaluation } from "../../../src/compiled/compiled-kernel.js";
+import { cases } from "../../../src/runtime/cases/arbitrary.js";
 import { openDevice } from "../../../src/runtime/devices/devices.js";
 import { summarize, type Summary } from "../../../src/runtime/verify/summary.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
 import { verifyThoroughly } from "../../../src/runtime/verify/thorough.js";
-import { verify, type Verification } from "../../../src/runtime/verify/verify-cases.js";
+import { verify, type Verification } from "../../../src/runtime/verify/plan-cases.js";
 import { vectorAdd } from "../../support/fixtures/vector-add.js";
 import { fc } from "../../support/property.js";
 

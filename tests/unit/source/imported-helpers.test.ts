@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createSourceIndex } from "../../../src/source/source-index.js";
+import { createSourceIndex } from "../../../src/source/call-site-index.js";
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "tilescript-imports-")));
 afterAll(() => rmSync(folder, { recursive: true }));

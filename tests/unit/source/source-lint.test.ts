@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { createSourceIndex } from "../../../src/source/source-index.js";
+import { createSourceIndex } from "../../../src/source/call-site-index.js";
 
 const folder = mkdtempSync(join(tmpdir(), "tilescript-lint-"));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, test } from "vitest";
 import type { Location } from "../../../src/diagnostics/diagnostic.js";
-import { createSourceIndex } from "../../../src/source/source-index.js";
+import { createSourceIndex } from "../../../src/source/call-site-index.js";
 import { captureLocation, isTileScript, parseFrame, readingProperty } from "../../../src/diagnostics/callsite.js";
 import type { SourceIndex } from "../../../src/ir/source.js";
 import { type Recorded, recorded } from "./fixtures/recorder.js";

@@ -3,7 +3,7 @@ import "tilescript/vitest";
 import { expect, test } from "vitest";
 import { build, NDArray, tl } from "tilescript";
 import { cases, matchers } from "tilescript/testing";
-import { careless, counting, scaled } from "../call/kernels.js";
+import { careless, counting, scaled } from "../host-call/kernels.js";
 
 const x = NDArray.of([1, -2, 3], [1, 3]);
 

@@ -1,0 +1,47 @@
+/** `reference_fn`: the same result in plain PyTorch. */
+import type { KernelIR } from "../../ir/nodes.js";
+import type { Reference } from "../../torch/node.js";
+import type { SourceIndex } from "../../ir/source.js";
+import type { KernelNames } from "../names/kernel-names.js";
+import * as py from "../syntax/py-build.js";
+import type { FunctionDef, Parameter } from "../syntax/py.js";
+import { type Binding, neededBindings } from "./number-bindings.js";
+import { TorchPython } from "./expressions.js";
+import { defaultDevice, DEVICE_PARAMETER, deviceHolder } from "../wrapper/checks.js";
+
+/** The reference or a provider. `params` are the wrapper's, outputs left out; `numbers` are what is no parameter. */
+export function referenceFunction(
+  { name, reference, doc }: { readonly name: string; readonly reference: Reference; readonly doc: string },
+  ir: KernelIR,
+  names: KernelNames,
+  params: readonly Parameter[],
+  numbers: readonly Binding[],
+  source: SourceIndex | undefined,
+): FunctionDef {
+  const hasInputs = deviceHolder({ ir }) !== undefined;
+  const head = {
+    kind: "function",
+    name,
+    decorators: [],
+    params: hasInputs ? params : [...params, { name: "*" }, DEVICE_PARAMETER],
+    origin: reference.at,
+    docstring: doc,
+  } as const;
+  if (reference.kind === "python") return { ...head, body: [{ kind: "verbatim", text: reference.source }] };
+  const holder = deviceHolder({ ir });
+  const device = holder ? py.attribute(py.name(names.tensors.get(holder.name)!), "device") : py.name("device");
+  const written = new TorchPython(reference.outputs, {
+    ir,
+    names,
+    source,
+    device,
+    taken: new Set(["device", ...params.map(({ name }) => name), ...numbers.map(({ name }) => name)]),
+  });
+  const result = written.results(reference.outputs);
+  const needed = neededBindings(numbers, written.used);
+  const bindings = needed.map(({ name, value }) => py.assign(py.name(name), value));
+  return {
+    ...head,
+    body: [...(holder ? [] : defaultDevice([])), ...bindings, ...written.statements, py.returns(result)],
+  };
+}

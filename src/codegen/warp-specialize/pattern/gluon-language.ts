@@ -1,0 +1,52 @@
+/** Which ops Gluon has too: those that it spells as Triton's language does. */
+import type { OpStatement } from "../../../ir/nodes.js";
+import { unsuited } from "./not-specializable.js";
+
+/** The names of `triton.language` that `gluon.language` has too, in Triton 3.6 and in 3.9. */
+const SHARED: ReadonlySet<string> = new Set(
+  (
+    "abs arange assume broadcast cast cdiv ceil constexpr cos div_rn erf exp exp2 expand_dims fdiv float16 float32 float64 floor fma " +
+    "full full_like bfloat16 int1 int8 int16 int32 int64 join load log log2 max maximum min minimum num_programs permute " +
+    "program_id reshape rsqrt sin split sqrt sqrt_rn sum uint8 uint16 uint32 uint64 umulhi where xor_sum zeros zeros_like static_range"
+  ).split(" "),
+);
+
+/** Calls that are written out where Gluon has none, as Triton defines them. */
+export const WRITTEN_OUT = ["sigmoid"] as const;
+
+/** Methods that a tile of Gluon's has. */
+const METHODS: ReadonlySet<string> = new Set(["to"]);
+
+const isKnown = (name: string): boolean => SHARED.has(name) || WRITTEN_OUT.some((each) => each === name);
+
+/** @throws Unsuited where Gluon has no such op. */
+export function checkLanguage(statement: OpStatement): void {
+  const { op, at, options } = statement;
+  const { spelling } = op;
+  const isOutside = spelling.form === "call" && !spelling.name.startsWith("tl.");
+  const name = isOutside ? spelling.name : `tl.${op.name}`;
+  const symbol = spelling.form === "call" && Object.keys(options).find((option) => option in (spelling.symbols ?? {}));
+  if (symbol) unsuited(`Gluon has no ${name} with ${symbol}`, at);
+  switch (spelling.form) {
+    case "call":
+      if (isOutside || !isKnown(spelling.name.slice("tl.".length))) unsuited(`Gluon has no ${name}`, at);
+      return;
+    case "method":
+      if (!METHODS.has(spelling.name)) unsuited(`Gluon has no ${name}`, at);
+      return;
+    case "infix":
+    case "prefix":
+    case "expand":
+    case "same":
+    case "conditional":
+      return;
+    case "reflect":
+    case "pointer":
+    case "raw":
+    case "apply":
+    case "lowered":
+      return unsuited(`${name} has no warp-specialized form`, at);
+    default:
+      return spelling satisfies never;
+  }
+}

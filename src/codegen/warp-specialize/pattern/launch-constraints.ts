@@ -1,0 +1,60 @@
+/** What every warp-specialized form asks of a kernel and of its launch. */
+import {
+  type Argument,
+  type ForStatement,
+  isDType,
+  isLiteral,
+  isValue,
+  type KernelIR,
+  type OpStatement,
+  type TensorParam,
+} from "../../../ir/nodes.js";
+import { walk } from "../../../ir/walk.js";
+import { unsuited } from "./not-specializable.js";
+
+/** @throws Unsuited where a launch has what the specialized kernel cannot have. */
+export function checkLaunch(ir: KernelIR, turns: readonly ForStatement[]): void {
+  const [option] = Object.keys(ir.launch.options);
+  if (option !== undefined) unsuited(`its launch has the option ${option}`, ir.at);
+  const named = [ir.name, ...ir.params.map(({ name }) => name), ...ir.functions.map(({ name }) => name ?? "")];
+  const taken = named.find((name) => GLUON_NAMES.has(name));
+  if (taken !== undefined) unsuited(`it has the name ${taken}, which the specialized kernel uses`, ir.at);
+  for (const { step, at } of turns)
+    if (!isPositive(step, ir))
+      unsuited(
+        "its loop over blocks may count down: the step is no positive number and no constexpr of the configs",
+        at,
+      );
+  const computed = ir.params.find((param) => param.kind === "constexpr" && param.from === "heuristic");
+  if (computed) unsuited(`a heuristic computes ${computed.name}`, ir.at);
+}
+
+/** Names of the module that a specialized kernel refers to. */
+const GLUON_NAMES: ReadonlySet<string> = new Set(
+  "gl gluon mbarrier tma fence_async_shared warpgroup_mma warpgroup_mma_wait".split(" "),
+);
+
+function isPositive(step: Argument, ir: KernelIR): boolean {
+  if (isLiteral(step)) return Number(step.value) > 0;
+  if (!isValue(step)) return false;
+  const param = ir.params.find(({ value }) => value === step);
+  return param !== undefined && ir.tuning.configs.every(({ values }) => Number(values[param.name]) > 0);
+}
+
+/** Lowering keeps the index of a loop. */
+export function loopOf(lowered: KernelIR, { index }: ForStatement): ForStatement {
+  let found: ForStatement | undefined;
+  walk(lowered.body, (statement) => {
+    if (statement.kind === "for" && statement.index === index) found = statement;
+  });
+  return found!;
+}
+
+/** A part knows the members of dtype variables by the tensors whose blocks it has. */
+export function checkDTypes(tensors: readonly TensorParam[], ops: readonly OpStatement[]): void {
+  const known = tensors.flatMap(({ dtype }) => (typeof dtype === "string" ? [] : [dtype.name]));
+  for (const { operands, options, at } of ops)
+    for (const argument of [...operands, ...Object.values(options)])
+      if (isDType(argument) && typeof argument.dtype !== "string" && !known.includes(argument.dtype.name))
+        unsuited(`it casts to ${argument.dtype.name}, which none of its blocks has`, at);
+}

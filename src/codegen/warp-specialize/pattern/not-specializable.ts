@@ -1,0 +1,17 @@
+/** Why a kernel has no warp-specialized form. */
+import type { Location } from "../../../diagnostics/diagnostic.js";
+
+/** Thrown where a kernel leaves the form. The sentence goes on from "is not specialized: ". */
+export class Unsuited extends Error {
+  constructor(
+    readonly reason: string,
+    readonly at: Location | undefined,
+  ) {
+    super(reason);
+  }
+}
+
+/** @throws Unsuited */
+export function unsuited(reason: string, at: Location | undefined): never {
+  throw new Unsuited(reason, at);
+}

@@ -1,0 +1,23 @@
+/**
+ * A kernel's warp-specialized form: what it computes, by the program before views are lowered, with the statements of the
+ * lowered program that each part needs.
+ */
+import type { KernelIR } from "../../../ir/nodes.js";
+import { type SpecializedAttention, specializedAttention } from "./attention-plan.js";
+import { type SpecializedGemm, specializedGemm } from "./gemm-plan.js";
+import { productsIn } from "./tensor-blocks.js";
+import { Unsuited, unsuited } from "./not-specializable.js";
+
+export type Specialized = SpecializedGemm | SpecializedAttention;
+
+/** The form, or why there is none. `lowered` is the same kernel with its views as pointers. */
+export function specialize(ir: KernelIR, lowered: KernelIR): Specialized | Unsuited {
+  try {
+    for (const helper of ir.functions)
+      for (const { at } of productsIn(helper.body)) unsuited("it multiplies matrices in a helper function", at);
+    return productsIn(ir.body).length > 1 ? specializedAttention(ir, lowered) : specializedGemm(ir, lowered);
+  } catch (error) {
+    if (error instanceof Unsuited) return error;
+    throw error;
+  }
+}

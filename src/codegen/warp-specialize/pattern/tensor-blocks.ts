@@ -1,0 +1,70 @@
+/** What a specialized kernel multiplies and writes. */
+import {
+  type Argument,
+  type Block,
+  isValue,
+  type KernelIR,
+  type OpStatement,
+  type Statement,
+  type Value,
+} from "../../../ir/nodes.js";
+import { walk } from "../../../ir/walk.js";
+import { members } from "../../../types/dtype.js";
+import { type BlockAccess, blockAccess } from "./block-access.js";
+import { unsuited } from "./not-specializable.js";
+
+export const isProduct = ({ op }: OpStatement): boolean => op.facts.contracts === true;
+
+/** The products in a block and the blocks inside it. */
+export function productsIn(block: Block): readonly OpStatement[] {
+  const products: OpStatement[] = [];
+  walk(block, (statement) => {
+    if (statement.kind === "op" && isProduct(statement)) products.push(statement);
+  });
+  return products;
+}
+
+/**
+ * @throws Unsuited where the product has an option. How float32 is rounded says nothing of the dtypes that the form takes,
+ * and the sum's dtype is looked at by itself.
+ */
+export function checkOptions({ op, options, at }: OpStatement): void {
+  const option = Object.keys(options).find((name) => name !== "inputPrecision" && name !== "outDtype");
+  if (option !== undefined) unsuited(`tl.${op.name} with ${option} has no warp-specialized form`, at);
+}
+
+/** @throws Unsuited where the load is none of a block of an input that the tensor cores multiply. */
+export function multipliedBlock(load: OpStatement, ir: KernelIR, made: ReadonlyMap<Value, Statement>): BlockAccess {
+  const block = blockAccess(load, ir, made);
+  const { role, dtype, optional } = block.tensor;
+  if (role !== "in" || optional) unsuited(`it multiplies ${block.tensor.name}, which is no plain input`, load.at);
+  if (!members(dtype).every((each) => each === "float16" || each === "bfloat16"))
+    unsuited(`it multiplies ${members(dtype).join(" or ")}; the form takes float16 and bfloat16`, load.at);
+  return block;
+}
+
+/** @throws Unsuited where the store is none of a whole block of an output. */
+export function writtenBlock(store: OpStatement, ir: KernelIR, made: ReadonlyMap<Value, Statement>): BlockAccess {
+  const block = blockAccess(store, ir, made);
+  const { tensor, swapped } = block;
+  if (tensor.role !== "out" || tensor.optional)
+    unsuited(`it writes ${tensor.name}, which is no plain output`, store.at);
+  if (swapped) unsuited("it writes a block with its axes swapped", store.at);
+  if (!members(tensor.dtype).every((each) => STORED.has(each)))
+    unsuited(
+      `it writes ${members(tensor.dtype).join(" or ")}; the form writes float16, bfloat16 and float32`,
+      store.at,
+    );
+  const value = storedValue(store);
+  if (!isValue(value) || value.type.kind !== "tile" || value.type.shape.length !== 2)
+    unsuited("it writes one value to a whole block", store.at);
+  return block;
+}
+
+const STORED: ReadonlySet<string> = new Set(["float16", "bfloat16", "float32"]);
+
+/** What a store writes. */
+export function storedValue(statement: OpStatement): Argument | undefined {
+  const name = statement.op.proof.reaches?.value;
+  return name === undefined ? undefined : statement.operands[Object.keys(statement.op.operands).indexOf(name)];
+}

@@ -1,0 +1,165 @@
+import {
+  type ConstexprParam,
+  isLiteral,
+  isMemoryParam,
+  isSizeParam,
+  type KernelIR,
+  paramsOf,
+  type PointerParam,
+  type TensorParam,
+  tensorsOf,
+  type Value,
+} from "../../ir/nodes.js";
+import { rangeOf } from "../../ir/walk.js";
+import { bitsOf } from "../../numerics/numeric.js";
+import { isFloatElem, isInt, isSigned } from "../../types/dtype.js";
+import { hostExpressions } from "../body/host-expressions.js";
+import { callOrder, type InputParam, type NumberParam, numberParams } from "../names/call-order.js";
+import type { KernelNames } from "../names/kernel-names.js";
+import { flatText as printExpression } from "../syntax/layout-expression.js";
+import * as py from "../syntax/py-build.js";
+import type { Expression, Parameter } from "../syntax/py.js";
+import { label, torchDType } from "./checks.js";
+import type { WrapperContext } from "./scope.js";
+
+/** The positional parameters, annotated. */
+export function inputParameters(ir: KernelIR, names: KernelNames): readonly Parameter[] {
+  const tensor = py.dotted("torch.Tensor");
+  return callOrder(ir).map((param): Parameter => {
+    const name = localName(names, param);
+    if (isMemoryParam(param))
+      return param.given
+        ? { name, annotation: py.binary(tensor, "|", py.none), default: py.none }
+        : { name, annotation: tensor };
+    const initial = defaultOf(param);
+    return { name, annotation: py.dotted(annotationOf(param)), ...(initial && { default: initial }) };
+  });
+}
+
+/** The docstring's line for each of them. */
+export function argumentLines(ir: KernelIR, names: KernelNames): readonly string[] {
+  const tensors = tensorsOf(ir, "in", "inout");
+  const pointers = paramsOf(ir, "pointer");
+  return [
+    ...tensors.map((param) => {
+      const contiguous = param.contiguous ? ", contiguous" : "";
+      const updated = param.role === "inout" ? "; updated in place" : "";
+      const optional = param.optional ? ", or None" : "";
+      return `    ${localName(names, param)}: ${tensorWords(param)}${rangeWords(param, names)}${contiguous}${optional}${updated}.`;
+    }),
+    ...pointers.map((param) => {
+      const optional = param.given ? ", or None" : "";
+      const { numel } = param;
+      const least = typeof numel === "object" ? names.parameters.get(numel) : numel;
+      const shape = least === undefined ? "of any shape" : `contiguous, of at least ${least} elements`;
+      return `    ${localName(names, param)}: ${dtypeWords(param)}, ${shape}${optional}.`;
+    }),
+    ...numberParams(ir).map(
+      (param) => `    ${localName(names, param)}: ${numberWords(param)}${rangeWords(param, names)}.`,
+    ),
+  ];
+}
+
+/** Outputs that the caller may pass by name. */
+export function outputParameters(context: WrapperContext): readonly Parameter[] {
+  const tensor = py.dotted("torch.Tensor");
+  const annotation = py.binary(tensor, "|", py.none);
+  const asked = py.binary(py.binary(tensor, "|", py.name("bool")), "|", py.none);
+  const outputs = tensorsOf(context.ir, "out");
+  if (outputs.length === 0) return [];
+  const parameters = outputs.map((param) => ({
+    name: label(context, param),
+    annotation: param.optional ? asked : annotation,
+    default: py.none,
+  }));
+  return [{ name: "*" }, ...parameters];
+}
+
+/** The docstring's line for each of those. */
+export function outputLines(context: WrapperContext): readonly string[] {
+  return tensorsOf(context.ir, "out").map((param) => {
+    const where = `    ${label(context, param)}: where to write ${tensorWords(param)}`;
+    return param.optional ? `${where}; allocated if True, left out if None.` : `${where}; allocated if None.`;
+  });
+}
+
+/** The annotation for a number of tensors, some of which may be left out. */
+export function returnType(count: number, isOptional: (place: number) => boolean = () => false): Expression {
+  const tensor = py.dotted("torch.Tensor");
+  const types = Array.from({ length: count }, (_, i) => (isOptional(i) ? py.binary(tensor, "|", py.none) : tensor));
+  return types.length > 1 ? py.subscript(py.name("tuple"), ...types) : (types[0] ?? py.none);
+}
+
+/** `[M, N] float16 or bfloat16` */
+export function tensorWords(param: TensorParam): string {
+  return `[${param.dimNames.join(", ")}] ${dtypeWords(param)}`;
+}
+
+function localName(names: KernelNames, param: InputParam): string {
+  return names.tensors.get(param.name) ?? names.parameters.get(param.value)!;
+}
+
+export function annotationOf(param: NumberParam): string {
+  if (param.kind === "constexpr")
+    return { string: "str", dtype: "torch.dtype", int: "int", float: "float", bool: "bool" }[param.of];
+  if (param.kind === "size") return "int";
+  const { dtype } = param;
+  if (dtype === "int1") return "bool";
+  return typeof dtype === "string" && dtype.includes("int") ? "int" : "float";
+}
+
+/** A default in the type of its annotation: `2.0` for a float. */
+function defaultOf(param: NumberParam): Expression | undefined {
+  if (param.kind === "size" || param.default === undefined) return undefined;
+  if (param.kind === "constexpr" && param.of === "dtype") return torchDType(String(param.default));
+  if (annotationOf(param) === "bool") return py.boolean(Boolean(param.default));
+  const isFloat = annotationOf(param) === "float";
+  return isFloat ? py.numberLiteral(Number(param.default), "float") : py.constant(param.default);
+}
+
+/** A declared range in the docstring, of integers without its end and of floats with it: ` in [0, N)`. */
+function rangeWords(param: TensorParam | NumberParam, names: KernelNames): string {
+  const range = rangeOf(param);
+  if (range === undefined || (param.kind === "tensor" && holdsAll(param))) return "";
+  const said = (value: Value) => py.name(names.parameters.get(value)!);
+  if (param.kind === "tensor" && param.partition) {
+    const { total, holds } = param.partition;
+    return `, rising ${holds === "offsets" ? "from 0 " : ""}to ${printExpression(said(total))}`;
+  }
+  const bounds = hostExpressions(range, said).map((bound) => printExpression(bound));
+  const isFloat = param.kind === "tensor" && isFloatElem(param.dtype);
+  return ` in [${bounds.join(", ")}${isFloat ? "]" : ")"}`;
+}
+
+/** Whether the range of integers is that of their dtype, which says nothing. */
+function holdsAll({ dtype, range }: TensorParam): boolean {
+  if (typeof dtype !== "string" || !isInt(dtype)) return false;
+  const [low, high] = isSigned(dtype)
+    ? [-(2 ** (bitsOf(dtype) - 1)), 2 ** (bitsOf(dtype) - 1)]
+    : [0, 2 ** bitsOf(dtype)];
+  const [first, end] = range?.block.yields.map((bound) => (isLiteral(bound) ? Number(bound.value) : Number.NaN)) ?? [];
+  return first! <= low && end! >= high;
+}
+
+/** Its description in the docstring. */
+function numberWords(param: NumberParam): string {
+  if (isSizeParam(param)) return "a size of the result";
+  if (param.kind === "scalar")
+    return `a number, passed as ${typeof param.dtype === "string" ? param.dtype : param.dtype.name}`;
+  if (param.choices) return choicesInWords(param);
+  const article = param.of === "int" ? "an" : "a";
+  return `${article} ${annotationOf(param)} that the kernel is compiled for`;
+}
+
+function choicesInWords({ of, choices = [] }: ConstexprParam): string {
+  return choices.map((text) => (of === "dtype" ? `torch.${torchName(text)}` : `"${text}"`)).join(" or ");
+}
+
+const torchName = (name: string): string => {
+  const dtype = torchDType(name);
+  return dtype.kind === "attribute" ? dtype.name : name;
+};
+
+function dtypeWords(param: TensorParam | PointerParam): string {
+  return typeof param.dtype === "string" ? param.dtype : param.dtype.members.join(" or ");
+}

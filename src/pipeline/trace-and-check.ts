@@ -1,0 +1,73 @@
+/** A kernel's program, once everything that is to be said of it was looked for. */
+import { checkAccumulation } from "../check/accumulation.js";
+import { checkConfigs, unusedParams } from "../check/configs.js";
+import { checkHost } from "../check/host-blocks.js";
+import { checkLimits } from "../check/tile-limits.js";
+import { checkOptional } from "../check/optional.js";
+import { checkPythonLimits } from "../check/python-limits.js";
+import { checkStage } from "../check/stages.js";
+import { checkStructure } from "../check/structure.js";
+import { checkVersions } from "../check/triton-versions.js";
+import { checkUnused } from "../check/unused-values.js";
+import type { Config } from "../compiled/compiled-kernel.js";
+import { type Diagnostic, TileScriptError, warning } from "../diagnostics/diagnostic.js";
+import { noSource } from "../diagnostics/catalog/definition-codes.js";
+import type { KernelDefinition } from "../dsl/definition.js";
+import { trace } from "../dsl/trace.js";
+import type { KernelIR } from "../ir/nodes.js";
+import type { SourceIndex } from "../ir/source.js";
+import { lowerViews } from "../lower/views.js";
+import { withConfigs } from "./tuning-interface.js";
+
+export interface Traced {
+  readonly ir: KernelIR;
+  /** Errors and warnings. */
+  readonly seen: readonly Diagnostic[];
+}
+
+/** `configs` are instead of those that the author wrote. */
+export function traceAndCheck(
+  definition: KernelDefinition,
+  source: SourceIndex | undefined,
+  configs?: readonly Config[],
+): Traced {
+  const files = definition.at ? [definition.at.file] : [];
+  const seen = [...(source?.lint(files) ?? [])];
+  failOn(seen);
+  const traced = trace(definition, source);
+  const ir = configs ? withConfigs(traced, configs) : traced;
+  seen.push(
+    ...checkStructure(ir),
+    ...checkHost(ir),
+    ...checkConfigs(ir),
+    ...checkAccumulation(ir),
+    ...checkLimits(ir),
+    ...checkOptional(ir),
+    ...checkVersions(ir),
+    ...unusedParams(ir),
+    ...checkUnused(ir),
+    ...checkPythonLimits(ir),
+  );
+  if (!source) seen.push(withoutSource(ir));
+  return { ir, seen };
+}
+
+/** The program with every view as pointers and masks, and so what is emitted. */
+export function loweredOf(ir: KernelIR): KernelIR {
+  const lowered = lowerViews(ir);
+  // A flag of tests, which the package leaves out; in a page there are no environment variables.
+  if (typeof process !== "undefined" && process.env["TILESCRIPT_STAGES"] !== undefined) {
+    checkStage(ir, "traced");
+    checkStage(lowered, "lowered");
+  }
+  return lowered;
+}
+
+/** @throws TileScriptError with all of them, if one is an error. */
+export function failOn(diagnostics: readonly Diagnostic[]): void {
+  if (diagnostics.some(({ severity }) => severity === "error")) throw new TileScriptError(diagnostics);
+}
+
+function withoutSource(ir: KernelIR): Diagnostic {
+  return warning(noSource(ir.name), ir.at);
+}

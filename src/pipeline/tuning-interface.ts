@@ -1,0 +1,52 @@
+/** The parts of a compiled kernel that only measuring and tuning use. */
+import { isPipelined, tileRoles } from "../analysis/tile-roles.js";
+import { checkConfigs } from "../check/configs.js";
+import { checkLimits } from "../check/tile-limits.js";
+import type { Case, CompiledKernel, Config, FoundConfigs } from "../compiled/compiled-kernel.js";
+import { fail } from "../diagnostics/diagnostic.js";
+import { configsInSource } from "../diagnostics/catalog/config-codes.js";
+import { specValue } from "../diagnostics/catalog/definition-codes.js";
+import { sizesOf } from "../eval/case-launch.js";
+import { workOf } from "../eval/cost-estimate.js";
+import type { KernelIR } from "../ir/nodes.js";
+import type { SourceIndex } from "../ir/source.js";
+
+/** The kernel with other configs. */
+export function withConfigs(ir: KernelIR, configs: readonly Config[]): KernelIR {
+  return { ...ir, tuning: { ...ir.tuning, configs } };
+}
+
+export function measuringOf(
+  ir: KernelIR,
+  source: SourceIndex | undefined,
+): Pick<CompiledKernel, "providers" | "flops" | "tuning"> {
+  const { at, flops, tuning } = ir;
+  return {
+    providers: Object.keys(ir.providers),
+    ...(flops && { flops: (given: Case) => flopsOf(ir, flops, given) }),
+    ...(tuning.key && {
+      tuning: {
+        ...(tuning.byGpu && { byGpu: true as const }),
+        ...(tuning.space && { space: tuning.space }),
+        roles: tileRoles(ir),
+        pipelined: isPipelined(ir),
+        traffic: (config: Config, given: Case) => workOf(withConfigs(ir, [config]), { ...given, config: 0 }),
+        unfit: (config: Config) => {
+          const alone = withConfigs(ir, [config]);
+          return [...checkConfigs(alone), ...checkLimits(alone)][0]?.message;
+        },
+        rewrite: (found: readonly FoundConfigs[]) => {
+          const written = at && source?.withConfigs(at, found);
+          if (written) return { file: at.file, ...written };
+          return fail(configsInSource(ir.name), at);
+        },
+      },
+    }),
+  };
+}
+
+function flopsOf(ir: KernelIR, flops: NonNullable<KernelIR["flops"]>, at: Case): number {
+  const count = flops({ ...sizesOf(ir, at), ...at.scalars, ...at.constexprs });
+  if (typeof count === "number" && count >= 0) return count;
+  return fail(specValue.flops(ir.name, count), ir.at);
+}

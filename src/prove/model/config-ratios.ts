@@ -1,0 +1,29 @@
+/** Constexprs that all configs choose in one proportion, such as `BLOCK_N = 2 * HALF_N`: one symbol does for both. */
+import { type KernelIR, paramsOf } from "../../ir/nodes.js";
+
+/** A constexpr as a multiple of another. */
+export interface Ratio {
+  readonly times: number;
+  readonly of: string;
+}
+
+/** The constexprs that are multiples of others, by name. Those that all configs give one value say nothing of each other. */
+export function configRatios(ir: KernelIR): ReadonlyMap<string, Ratio> {
+  const { configs } = ir.tuning;
+  const columns = paramsOf(ir, "constexpr")
+    .filter(({ from }) => from === "config")
+    .map(({ name }) => ({ name, values: configs.map(({ values }) => Number(values[name])) }))
+    .filter(({ values }) => values.every((each) => Number.isInteger(each) && each >= 1) && new Set(values).size > 1)
+    .toSorted((x, y) => x.values[0]! - y.values[0]!);
+  const ratios = new Map<string, Ratio>();
+  columns.forEach(({ name, values }, i) => {
+    for (const base of columns.slice(0, i)) {
+      const times = values[0]! / base.values[0]!;
+      if (ratios.has(base.name) || !Number.isInteger(times)) continue;
+      if (!values.every((each, config) => each === times * base.values[config]!)) continue;
+      ratios.set(name, { times, of: base.name });
+      return;
+    }
+  });
+  return ratios;
+}

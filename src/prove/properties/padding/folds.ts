@@ -1,0 +1,304 @@
+/** What reductions, scans and products make of lanes, and whether lanes that a mask left out change what the others give. */
+import { type FunctionIR, isFunction, isList, type OpStatement } from "../../../ir/nodes.js";
+import { typedArguments } from "../../../ir/typed.js";
+import { ANYTHING, type Kinds, kindsIn, NONE, NOTHING, total, ZERO } from "../../../symbolic/number-class.js";
+import { above, asTruth, below, isNumber, number, quotient, type Term } from "../../../symbolic/term.js";
+import { type Diagram, mentions, type Path, pathsOf, unionOf } from "./decision-diagrams.js";
+import type { OpStep } from "../../model/events.js";
+import {
+  closure,
+  combined,
+  disturbing,
+  folded,
+  type FoldRule,
+  generic,
+  held,
+  type Held,
+  isNothing,
+  givenKinds,
+  kindsOf,
+} from "./abstract-lane.js";
+import { heldAt, type HeldTile, heldTile } from "./abstract-tile.js";
+import type { PaddingLanes } from "./analysis.js";
+import { isFloatType } from "./literals.js";
+import { at as termAt, isOne } from "../../model/symbolic.js";
+
+export class PaddingFolds {
+  constructor(readonly lanes: PaddingLanes) {}
+
+  fold(step: OpStep): HeldTile | undefined {
+    const { operands, op, results } = step.statement;
+    const { form } = op.proof.folds!;
+    if (form === "contraction") return this.#product(step);
+    if (form === "packed") return this.#packed(step);
+    const along = (x: HeldTile) => (form === "reduction" ? this.#reduction(step, x) : this.#scan(step, x));
+    const [first] = operands;
+    // Of several tiles that are folded together nothing is known but that lanes meet.
+    if (isList(first)) {
+      for (const each of first) along(this.lanes.held(each, results[0]!.type));
+      return undefined;
+    }
+    const [operand] = this.lanes.operands(step).values();
+    return operand && along(operand);
+  }
+
+  /** An axis among the arguments, counted from the front; undefined stands for all. */
+  #axisOf({ statement }: OpStep, rank: number, missing: number | undefined): number | undefined {
+    const args = typedArguments(statement);
+    const given = (args["axis"] ?? args["dim"])?.literal;
+    const axis = given === undefined ? missing : Number(given);
+    return axis !== undefined && axis < 0 ? axis + rank : axis;
+  }
+
+  #reduction(step: OpStep, x: HeldTile): HeldTile {
+    const { lanes } = this;
+    const { statement } = step;
+    const rank = x.shape.length;
+    const axis = this.#axisOf(step, rank, undefined);
+    const isOver = (each: number) => axis === undefined || each === axis;
+    const along = x.shape.map((size, each) =>
+      lanes.model.environment.lane(`fold ${statement.results[0]!.id} ${each}`, size),
+    );
+    const rule = foldRuleOf(statement);
+    const takesPart = this.#partOf(step);
+    const shape = lanes.model.environment.shape(statement.results[0]!.type);
+    const keeps = shape.length === rank;
+    const at = (lane: readonly Term[], notes: boolean): Diagram => {
+      const outer = [...lane];
+      const full = along.map((own, each) => {
+        if (keeps) return isOver(each) ? own : lane[each]!;
+        return isOver(each) ? own : outer.shift()!;
+      });
+      return this.#together(
+        step,
+        rule,
+        takesPart(x.at(full), full),
+        along.filter((_, each) => isOver(each)),
+        notes,
+      );
+    };
+    if (!lanes.isTrial) at(lanes.model.environment.lanes(`result ${statement.results[0]!.id}`, shape), true);
+    return heldTile(shape, (lane) =>
+      at(
+        lane.map((each, i) => (isOne(shape[i]!) ? number(0) : each)),
+        false,
+      ),
+    );
+  }
+
+  /** Only the lanes that a mask of the op's own leaves in. */
+  #partOf({ statement: { op, options } }: OpStep): (x: Diagram, lane: readonly Term[]) => Diagram {
+    const { diagrams, model } = this.lanes;
+    const { mask } = op.proof.folds!;
+    const given = mask === undefined ? undefined : options[mask];
+    const truth = given && model.environment.terms(given);
+    if (!truth) return (x) => x;
+    return (x, lane) => diagrams.branch(asTruth(termAt(truth, lane)), x, diagrams.end(NONE));
+  }
+
+  /** What lanes along some axes give together. */
+  #together(step: OpStep, rule: FoldRule, diagram: Diagram, along: readonly Term[], notes: boolean): Diagram {
+    const isInner = mentions(new Set(along.map(({ name }) => name)));
+    return this.lanes.diagrams.outer(diagram, isInner, (inner, outer) =>
+      folded(rule, this.#taken(step, rule, pathsOf(inner, outer), notes)),
+    );
+  }
+
+  /** What the lanes of a fold hold that may exist; notes those that change what the others give. */
+  #taken(step: OpStep, rule: FoldRule, paths: readonly Path[], notes: boolean): Held {
+    const { lanes } = this;
+    const union = (of: readonly Path[]) => of.reduce((all, { held: each }) => all | each, NONE);
+    const bad = disturbing(rule, union(paths));
+    const isBad = ({ held: of }: Path) => isNothing(of) || (kindsOf(of, "left") & bad) !== NONE;
+    const kept = paths.filter((path) => !isBad(path) || lanes.isPossible(step, path.conditions));
+    const all = union(kept);
+    // Where every lane of a fold is left out or holds nothing, no other is changed: who takes the result answers for it.
+    if (!notes || kept.every(({ held: of }) => isNothing(of) || givenKinds(of) === NONE)) return all;
+    const others = givenKinds(all) !== NONE;
+    if (others && kindsOf(all, "left") !== NONE) lanes.note(step, undefined, NONE);
+    const left = disturbing(rule, all);
+    for (const path of kept) {
+      const holds = (kindsOf(path.held, "left") & left) | (isNothing(path.held) ? NOTHING : NONE);
+      if (holds !== NONE) lanes.note(step, path.conditions, holds);
+    }
+    return all;
+  }
+
+  /** A scan, whose lanes depend on those before, or a normalization, whose lanes depend on all. */
+  #scan(step: OpStep, x: HeldTile): HeldTile {
+    const { lanes } = this;
+    const { statement } = step;
+    const { options, op } = statement;
+    const shape = lanes.model.environment.shape(statement.results[0]!.type);
+    const axis = this.#axisOf(step, x.shape.length, op.proof.folds!.axis ?? 0)!;
+    const name = `fold ${statement.results[0]!.id}`;
+    const other = lanes.model.environment.lane(name, x.shape[axis]!);
+    const rule = foldRuleOf(statement);
+    const isOrdered = op.proof.folds!.form === "scan";
+    const reverse = typedArguments(statement)["reverse"]?.literal === true && options["reverse"] !== undefined;
+    const before = (own: Term): readonly Term[] => (isOrdered ? [reverse ? above(other, own) : below(other, own)] : []);
+    const at = (lane: readonly Term[], notes: boolean): Diagram => {
+      const own = x.at(lane);
+      const live = pathsOf(own).filter(({ held: of }) => givenKinds(of) !== NONE);
+      // Of the lanes that are left out, those count that come before a lane that is not.
+      const paths = pathsOf(x.at(lane.with(axis, other))).flatMap((path): readonly Path[] => {
+        const { left, rest } = apart(path);
+        const reached = live.map(({ conditions }) => [...conditions, ...path.conditions, ...before(lane[axis]!)]);
+        const found = reached.find((conditions) => left !== NONE && lanes.isPossible(step, conditions));
+        return [{ ...path, held: rest }, ...(found ? [{ conditions: found, held: left }] : [])];
+      });
+      const all = this.#taken(step, rule, paths, notes);
+      const changed = isNothing(all) ? NOTHING : NONE;
+      const given = givenKinds(all);
+      return lanes.diagrams.combine(([each]) => scanned(rule, isOrdered, each!, given, changed), [own]);
+    };
+    if (!lanes.isTrial) at(lanes.model.environment.lanes(`result ${statement.results[0]!.id}`, shape), true);
+    return heldTile(shape, (lane) => at(lane, false));
+  }
+
+  /** The product of two tiles: sums over the inner dimension. */
+  #product(step: OpStep): HeldTile | undefined {
+    const { lanes } = this;
+    const { statement } = step;
+    const { op, results } = statement;
+    const tiles = lanes.operands(step);
+    const [a, b, acc] = ["a", "b", "acc"].map((name) => tiles.get(name));
+    if (!a || !b) return undefined;
+    const rule = foldRuleOf(statement);
+    const context = { args: typedArguments(statement), float: isFloatType(results[0]!.type) };
+    const factors = {
+      kinds: ([x, y]: readonly Kinds[]) => op.proof.holds!({ a: x!, b: y! }, context),
+      generic: rule.generic,
+      same: [0, 1],
+    };
+    const sums = {
+      kinds: ([x, y]: readonly Kinds[]) => total(x!, y!),
+      neutral: isZero,
+      generic: rule.generic,
+      same: [0, 1],
+    };
+    const inner = lanes.model.environment.lane(`fold ${results[0]!.id}`, a.shape.at(-1)!);
+    const shape = lanes.model.environment.shape(results[0]!.type);
+    const at = (lane: readonly Term[], notes: boolean): Diagram => {
+      const [rows, column] = [lane.slice(0, -1), lane.at(-1)!];
+      const x = a.at([...rows, inner]);
+      const y = b.at([...rows.slice(0, -1), inner, column]);
+      const products = lanes.diagrams.combine((ends) => combined(factors, ends), [x, y]);
+      const sum = this.#together(step, rule, products, [inner], notes);
+      return acc ? lanes.diagrams.combine((ends) => combined(sums, ends), [sum, heldAt(acc, lane)]) : sum;
+    };
+    if (!lanes.isTrial) at(lanes.model.environment.lanes(`result ${results[0]!.id}`, shape), true);
+    return heldTile(shape, (lane) => at(lane, false));
+  }
+
+  /** A product whose sides have shapes of their own: the elements of each, times their scales, meet along its inner axis. */
+  #packed(step: OpStep): HeldTile {
+    const { model, diagrams } = this.lanes;
+    const { op, results } = step.statement;
+    const [result] = results;
+    const tiles = this.lanes.operands(step);
+    const rule = foldRuleOf(step.statement);
+    const context = { args: typedArguments(step.statement), float: true };
+    const scaled = {
+      kinds: ([x, y]: readonly Kinds[]) => op.proof.holds!({ lhs: x!, lhsScale: y! }, context),
+      generic: rule.generic,
+      same: [0, 1],
+    };
+    let all = NONE;
+    for (const { of, inner, scale } of op.proof.folds!.sides!) {
+      const [x, scales] = [tiles.get(of)!, tiles.get(scale)];
+      const lane = model.environment.lanes(`fold ${result!.id} ${of}`, x.shape);
+      const along = lane.at(inner)!;
+      const outer = lane.filter((each) => each !== along);
+      const place = scales && groupOf(along, x.shape.at(inner)!, scales.shape.at(-1)!);
+      const own = x.at(lane);
+      const elements = scales
+        ? diagrams.combine(
+            (ends) => combined(scaled, ends),
+            [own, scales.at([...outer, place ?? model.environment.lane(`any ${of}`, scales.shape.at(-1)!)])],
+          )
+        : own;
+      all |= unionOf(this.#together(step, rule, elements, [along], !this.lanes.isTrial));
+    }
+    const acc = tiles.get("acc");
+    if (acc) all |= unionOf(acc.at(model.environment.lanes(`any ${result!.id}`, acc.shape)));
+    const left = kindsOf(all, "left");
+    const padding = left === NONE ? NONE : held("left", ANYTHING | (left & NOTHING));
+    const shape = model.environment.shape(result!.type);
+    return heldTile(shape, () => diagrams.end(held("live", rule.generic) | padding));
+  }
+}
+
+/** The group that an element is in, where all are of one size; undefined where that is not seen. */
+function groupOf(lane: Term, elements: Term, groups: Term): Term | undefined {
+  if (isNumber(elements) && isNumber(groups)) return quotient(lane, number(elements.value / groups.value), true);
+  const [size, other, ...more] = elements.kind === "product" ? elements.parts : [];
+  return size && isNumber(size) && other === groups && more.length === 0 ? quotient(lane, size, true) : undefined;
+}
+
+/** How an op puts two lanes together: as its record says, or as the function does that it calls. */
+export function foldRuleOf(statement: OpStatement): FoldRule {
+  const { op, operands, results } = statement;
+  const numbers = generic(results[0]!.type);
+  const combine = operands.find(isFunction);
+  if (combine) return ruleOfFunction(combine.function, numbers);
+  const { folds, neutral } = op.proof;
+  const args = typedArguments(statement);
+  const isNeutral = (held: Kinds, beside: Kinds) => neutral?.(held, beside, false, args) ?? false;
+  return { kinds: folds!.kinds, neutral: isNeutral, generic: numbers };
+}
+
+/** A function that is one op of its two parameters has that op's rules; others are not followed. */
+function ruleOfFunction({ params, body: { statements, yields } }: FunctionIR, numbers: Kinds): FoldRule {
+  const [statement] = statements;
+  const isOne =
+    statement?.kind === "op" &&
+    statements.length === 1 &&
+    params.length === 2 &&
+    yields.length === 1 &&
+    yields[0] === statement.results[0] &&
+    statement.operands.length === 2 &&
+    params.every((param) => statement.operands.includes(param));
+  if (!isOne) return { kinds: undefined, neutral: () => false, generic: numbers };
+  const { holds, neutral } = statement.op.proof;
+  const [x, y] = Object.keys(statement.op.operands) as [string, string];
+  const context = { args: typedArguments(statement), float: isFloatType(statement.results[0]!.type) };
+  return {
+    kinds: holds && ((a, b) => holds({ [x]: a, [y]: b }, context)),
+    neutral: (held, beside) => neutral?.(held, beside, false) ?? false,
+    generic: numbers,
+  };
+}
+
+const isZero = (of: Kinds): boolean => of === ZERO;
+
+/** What a path's lanes hold, those that were left out or hold nothing apart. */
+function apart({ held: of }: Path): { readonly left: Held; readonly rest: Held } {
+  const nothing = isNothing(of);
+  const left = nothing ? of : held("left", kindsOf(of, "left"));
+  return { left, rest: nothing ? NONE : of & ~left };
+}
+
+/** What a lane of a scan holds, by what it held before and what the others give it. */
+function scanned(rule: FoldRule, isOrdered: boolean, own: Held, given: Kinds, nothing: Kinds): Held {
+  const [live, left, plain] = (["live", "left", "plain"] as const).map((source) => kindsOf(own, source)) as [
+    Kinds,
+    Kinds,
+    Kinds,
+  ];
+  const make = (kinds: Kinds): Kinds => {
+    const all = (isOrdered ? closure(rule, kinds | given) : each(rule, kinds)) & ~NOTHING;
+    return all | (kinds & NOTHING) | nothing;
+  };
+  return (
+    (live === NONE ? NONE : held("live", make(live))) |
+    (left === NONE ? NONE : held("left", make(left))) |
+    (plain === NONE ? NONE : held("plain", make(plain)))
+  );
+}
+
+/** What a normalization makes of each kind. */
+function each({ kinds: rule, generic: numbers }: FoldRule, kinds: Kinds): Kinds {
+  if (!rule) return numbers;
+  return kindsIn(kinds & ~NOTHING).reduce((all, kind) => all | rule(kind, kind), NONE);
+}

@@ -1,0 +1,26 @@
+/** The kinds of literals, by the dtype beside them. */
+import { type Kinds, kindOf } from "../../../symbolic/number-class.js";
+import { dtypeTable, isInt, isUnsigned, members } from "../../../types/dtype.js";
+import type { Type } from "../../../types/types.js";
+
+export function isFloatType(type: Type): boolean {
+  return type.kind === "tile" && members(type.dtype).some((name) => !isInt(name));
+}
+
+export function isIntegerType(type: Type): boolean {
+  return type.kind === "tile" && members(type.dtype).every(isInt);
+}
+
+export function isTruthType(type: Type): boolean {
+  return type.kind === "tile" && members(type.dtype).every((name) => name === "int1");
+}
+
+/** The kind of a literal beside a dtype: the ends of an integer dtype are its lowest and highest number. */
+export function literalKind(value: number | bigint | boolean | string, type: Type): Kinds {
+  const given = typeof value === "string" ? NaN : Number(value);
+  if (type.kind !== "tile" || isFloatType(type)) return kindOf(given);
+  const [dtype, ...others] = members(type.dtype);
+  if (!dtype || others.length > 0 || dtype === "int1") return kindOf(given);
+  const { bits } = dtypeTable[dtype];
+  return isUnsigned(dtype) ? kindOf(given, 0, 2 ** bits - 1) : kindOf(given, -(2 ** (bits - 1)), 2 ** (bits - 1) - 1);
+}

@@ -1,0 +1,175 @@
+import { InvalidArgumentError, Option } from "commander";
+import type { Access } from "../../compiled/access.js";
+import type { Case, CompiledKernel, Config, Evaluation } from "../../compiled/compiled-kernel.js";
+import { accessPicture } from "../../visualize/access-picture.js";
+import { programMap, writtenTensors } from "../../visualize/program-map.js";
+import { touchedTensors } from "../../visualize/access-map.js";
+import { caseText } from "../cases/case-text.js";
+import { smallCase } from "../cases/small-case.js";
+import { warn } from "../invocation/kernels.js";
+import type { KernelCommand, Runnable } from "../invocation/command.js";
+import { configValues } from "../invocation/given-values.js";
+import { assignments, options, selectionFor, type SelectionOptions } from "../invocation/options.js";
+import { findingText } from "../report/finding-text.js";
+import type { TraceReport } from "../report/reports.js";
+import { writeOutput } from "../system/files.js";
+import { exitCodes, UsageError } from "../system/errors.js";
+import { printJson, type Streams } from "../system/streams.js";
+
+interface TraceOptions extends Omit<SelectionOptions, "python" | "processes"> {
+  readonly program?: readonly number[];
+  readonly map?: true;
+  /** True for `--trace` without a value. */
+  readonly out?: true | string;
+  readonly constexprs?: Readonly<Record<string, string>>;
+}
+
+export const trace: KernelCommand<TraceOptions> = {
+  name: "trace",
+  description: "draw what a program reads and writes, or which program writes what; needs no Python",
+  options: [
+    new Option(
+      "--program <ids>",
+      "the program to draw, by its id on each axis, such as 5 or 1,2 (default: 0)",
+    ).argParser(programIds),
+    new Option("--map", "draw which program writes which element instead"),
+    new Option("--out <file>", "the SVG file to write; without it, what would be drawn is listed"),
+    options.shape,
+    options.dtype,
+    options.config,
+    new Option("--constexprs <values>", "values in place of the config's, such as BLOCK_M=16,BLOCK_N=16").argParser(
+      assignments,
+    ),
+    options.seed,
+    options.kernel,
+    options.json,
+  ],
+  flag: { text: "--trace [file]", option: "out" },
+  checkOptions({ program, map, out }) {
+    if (program && map) throw new UsageError("--map draws all programs; leave out --program");
+    if (typeof out === "string" && !out.endsWith(".svg"))
+      throw new UsageError(`--out ${out}: name a file that ends in .svg`);
+  },
+  async plan(kernels, given, streams) {
+    const runnable = onlyOne(kernels);
+    const kernel = await withValues(runnable, given);
+    warn([kernel], streams);
+    const at = caseOf(kernel, given);
+    return async () => {
+      const { program = [0], map, json } = given;
+      const out = fileOf(given);
+      const evaluation = evaluated(kernel, at, map ? "all" : program);
+      const accesses = evaluation.accesses ?? [];
+      const svg = map ? programMap(accesses) : accessPicture(accesses);
+      if (out !== undefined) {
+        await writeOutput(out, svg);
+        streams.err(`wrote ${out}\n`);
+      }
+      for (const finding of evaluation.findings) streams.err(`${findingText(finding)}\n`);
+      for (const words of evaluation.unchecked) streams.err(`unchecked: ${words}\n`);
+      if (json) printJson(streams, reportOf(kernel, at, given, evaluation));
+      else print(streams, at, given, accesses);
+      return evaluation.findings.length > 0 ? exitCodes.failed : exitCodes.ok;
+    };
+  },
+};
+
+const fileOf = ({ out }: TraceOptions): string | undefined => (typeof out === "string" ? out : undefined);
+
+function onlyOne(kernels: readonly Runnable[]): Runnable {
+  const [first, ...others] = kernels;
+  if (!first) throw new UsageError("no kernel is left to trace");
+  if (others.length > 0)
+    throw new UsageError(`one kernel is traced; choose it with --kernel ${kernels.map(({ name }) => name).join(", ")}`);
+  return first;
+}
+
+/** The kernel with its own configs, or with one whose values the command line gives. */
+async function withValues(runnable: Runnable, { constexprs, config = 0 }: TraceOptions): Promise<CompiledKernel> {
+  const own = await runnable.compile();
+  if (!constexprs) return own;
+  if (own.parts) throw new UsageError("--constexprs: an operator's kernels have configs of their own; choose --config");
+  const base: Config = own.configs[config] ?? { values: {} };
+  return runnable.compile([{ ...base, values: { ...base.values, ...configValues("--constexprs", own, constexprs) } }]);
+}
+
+function caseOf(kernel: CompiledKernel, { config, constexprs, ...given }: TraceOptions): Case {
+  const chosen = constexprs ? 0 : config;
+  const selection = selectionFor(kernel, { ...given, ...(chosen !== undefined && { config: chosen }) });
+  const found = smallCase(kernel, selection);
+  if ("refusal" in found)
+    throw new UsageError(`${kernel.signature.name} cannot be launched like this (${found.refusal}); choose --shape`);
+  return found.at;
+}
+
+function evaluated(kernel: CompiledKernel, at: Case, wanted: readonly number[] | "all"): Evaluation {
+  try {
+    return kernel.evaluate(at, { accesses: wanted });
+  } catch (error) {
+    if (error instanceof Error && error.message.startsWith("accesses: "))
+      throw new UsageError(error.message.replace("accesses: ", "--program: "));
+    throw error;
+  }
+}
+
+function print(streams: Streams, at: Case, { map, out }: TraceOptions, accesses: readonly Access[]): void {
+  streams.out(`${caseText(at)}\n`);
+  if (map) {
+    for (const { tensor, elements, written, raced, programs } of writtenTensors(accesses))
+      streams.out(
+        `${tensor}: ${programs} programs write ${written} of ${elements} elements, ${raced} of them by several\n`,
+      );
+    return;
+  }
+  for (const { kind, tensor, at: place, tile, active, refused } of accesses) {
+    const on = count(active);
+    const wrong = count(refused);
+    const lanes = [`${on} active`, `${active.length - on - wrong} masked`, ...(wrong > 0 ? [`${wrong} refused`] : [])];
+    const line = place ? `line ${place.line}: ` : "";
+    streams.out(`${line}${kind} ${tensor}, tile [${tile.join(", ")}]: ${lanes.join(", ")}\n`);
+  }
+  if (typeof out !== "string") streams.out("--out FILE.svg draws it\n");
+}
+
+const count = (lanes: Uint8Array): number => lanes.reduce((sum, lane) => sum + lane, 0);
+
+function reportOf(
+  kernel: CompiledKernel,
+  at: Case,
+  { program = [0], map, ...given }: TraceOptions,
+  { accesses = [], findings, unchecked }: Evaluation,
+): TraceReport {
+  const out = fileOf(given);
+  return {
+    ok: findings.length === 0,
+    kernel: kernel.signature.name,
+    case: at,
+    ...(out !== undefined && { file: out }),
+    ...(map
+      ? { map: writtenTensors(accesses) }
+      : {
+          program,
+          accesses: accesses.map(({ kind, tensor, at: place, tile, active, refused }) => ({
+            kind,
+            tensor,
+            ...(place && { at: place }),
+            tile,
+            active: count(active),
+            masked: active.length - count(active) - count(refused),
+            refused: count(refused),
+          })),
+          tensors: touchedTensors(accesses).map(({ placed, counts }) => ({
+            tensor: placed.name,
+            shape: placed.shape,
+            ...counts,
+          })),
+        }),
+    findings,
+    unchecked,
+  };
+}
+
+function programIds(text: string): readonly number[] {
+  if (!/^\d+(,\d+){0,2}$/.test(text)) throw new InvalidArgumentError("Write 5, or 1,2 for a grid of two axes.");
+  return text.split(",").map(Number);
+}

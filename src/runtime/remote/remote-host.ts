@@ -1,0 +1,219 @@
+/** A machine behind a connection: the worker's files are sent once, programs start there. */
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { join, posix } from "node:path";
+import { PassThrough } from "node:stream";
+import type { Host, Placed, RunOptions } from "../worker/host.js";
+import { pythonFolder } from "../worker/start-python.js";
+import { type LinkOptions, workerArguments, type WorkerLink } from "../worker/worker-link.js";
+import { cacheFolder } from "../system/cache-folder.js";
+import { before } from "../system/deadline.js";
+import { writeProblem } from "../system/files.js";
+import type { Ending } from "../system/process-group.js";
+import { EnvironmentError } from "../system/errors.js";
+import type { Ran } from "../system/run-program.js";
+import { Connection, type Facts, RemoteError } from "./connection.js";
+import { addressText, agentCommand, destination, type SshAddress, sshCommand } from "./ssh-address.js";
+
+/** The end of each stream of a program that is kept. */
+const KEPT = 1 << 20;
+
+export class RemoteHost implements Host {
+  readonly name: string;
+  readonly device: string;
+  readonly shell: readonly string[];
+  readonly #address: SshAddress;
+  readonly #connection: Connection;
+  readonly #facts: Facts;
+  /** The worker's files there. */
+  readonly #folder: string;
+
+  private constructor(address: SshAddress, connection: Connection, facts: Facts, folder: string) {
+    this.name = addressText(address);
+    this.device = `ssh:${this.name}`;
+    this.#address = address;
+    this.shell = ["ssh", "-t", ...destination(address)];
+    this.#connection = connection;
+    this.#facts = facts;
+    this.#folder = folder;
+  }
+
+  /** Connects, and sends the worker's files unless they are there. Throws EnvironmentError. */
+  static async open(
+    address: SshAddress,
+    options: { readonly background?: boolean | undefined } = {},
+  ): Promise<RemoteHost> {
+    const name = addressText(address);
+    const files = workerFiles();
+    const agent = files["tilescript_worker/agent.py"]!;
+    const command = sshCommand(address, agentCommand(address.python));
+    const connection = new Connection({ name, command, agent, ...options });
+    const facts = await connection.ready();
+    const key = keyOfFiles(files);
+    const folder = posix.join(cacheFolder(facts.env, facts.home), "worker", key.slice(0, 16));
+    const host = new RemoteHost(address, connection, facts, folder);
+    try {
+      if (!(await connection.ask({ do: "has", folder, key }))) await connection.ask({ do: "keep", folder, files });
+    } catch (error) {
+      await connection.close();
+      throw host.#unwritten(error, "XDG_CACHE_HOME");
+    }
+    return host;
+  }
+
+  copy(folder: string): readonly string[] {
+    const { port, user, host } = this.#address;
+    const name = `${user === undefined ? "" : `${user}@`}${host.includes(":") ? `[${host}]` : host}`;
+    return ["scp", "-r", ...(port === undefined ? [] : ["-P", String(port)]), "--", `${name}:${folder}`];
+  }
+
+  get cores(): number {
+    return this.#facts.cores;
+  }
+
+  get platform(): string {
+    return this.#facts.platform;
+  }
+
+  get home(): string {
+    return this.#facts.home;
+  }
+
+  get env(): NodeJS.ProcessEnv {
+    return this.#facts.env;
+  }
+
+  get lost(): string | undefined {
+    return this.#connection.lost;
+  }
+
+  ask<T>(message: { readonly do: string } & Readonly<Record<string, unknown>>): Promise<T> {
+    return this.#connection.ask<T>(message).catch((error: unknown) => {
+      throw this.#unwritten(error, "XDG_CACHE_HOME");
+    });
+  }
+
+  get folder(): string {
+    return this.#folder;
+  }
+
+  startWorker(options: LinkOptions): WorkerLink {
+    return new RemoteLink(this.#connection, options, this.#pythonEnv());
+  }
+
+  async run(command: string, args: readonly string[], { env, deadlineMs, onOutput }: RunOptions): Promise<Ran> {
+    let printed = "";
+    const program = this.#connection.program({
+      printed: (text) => {
+        printed = (printed + text).slice(-KEPT);
+        onOutput?.(text);
+      },
+    });
+    const message = { do: "run", program, command, arguments: args, env: { ...this.#pythonEnv(), ...env } };
+    const ending = await before(this.#connection.ask<Ending>(message), deadlineMs);
+    if (ending === "late") this.#connection.tell({ do: "kill", program, id: 0 });
+    const ended = ending === "late" ? { exitCode: null, signal: "SIGKILL" as const } : ending;
+    return { ...ended, stdout: printed, stderr: printed, late: ending === "late" };
+  }
+
+  exists(path: string): Promise<boolean> {
+    return this.#connection.ask({ do: "exists", path });
+  }
+
+  async place(name: string, text: string): Promise<Placed> {
+    const path = await this.#connection.ask<string>({ do: "place", name, text }).catch((error: unknown) => {
+      throw this.#unwritten(error, "TMPDIR");
+    });
+    // Where the connection is lost, the agent removes it.
+    const remove = () => this.#connection.ask<void>({ do: "remove", path: posix.dirname(path) }).catch(() => undefined);
+    return { path, remove };
+  }
+
+  close(): Promise<void> {
+    return this.#connection.close();
+  }
+
+  #pythonEnv(): Readonly<Record<string, string>> {
+    const path = [this.#folder, this.#facts.env["PYTHONPATH"]].filter(Boolean).join(":");
+    return { PYTHONPATH: path, PYTHONDONTWRITEBYTECODE: "1" };
+  }
+
+  /** Why a file could not be written there, and the variable there that names another place. */
+  #unwritten(error: unknown, variable: string): unknown {
+    if (!(error instanceof RemoteError)) return error;
+    const what = writeProblem(error.path || this.#folder, error.code || error.message);
+    return new EnvironmentError(`on ${this.name}, ${what}; ${variable} there names it`);
+  }
+}
+
+/** A worker on another machine. */
+class RemoteLink implements WorkerLink {
+  readonly pid = undefined;
+  readonly ended: Promise<Ending>;
+  readonly lines: AsyncIterator<string>;
+  readonly #connection: Connection;
+  readonly #program: number;
+  #ending: Ending | undefined;
+
+  constructor(connection: Connection, { python, device, gpu, onPrinted }: LinkOptions, env: object) {
+    this.#connection = connection;
+    const lines = new PassThrough({ objectMode: true });
+    this.lines = lines[Symbol.asyncIterator]();
+    let end: (ending: Ending) => void = () => undefined;
+    this.ended = new Promise((resolve) => (end = resolve));
+    this.#program = connection.program({
+      line: (text) => void lines.write(text),
+      printed: onPrinted,
+      ended: (ending) => {
+        this.#ending = ending;
+        lines.end();
+        end(ending);
+      },
+    });
+    const started = {
+      do: "start",
+      program: this.#program,
+      command: python,
+      arguments: workerArguments({ device, gpu }, null),
+      env,
+    };
+    // Where the connection is lost, the program has ended.
+    connection.ask(started).catch(() => undefined);
+  }
+
+  get ending(): Ending | undefined {
+    return this.#ending;
+  }
+
+  send(line: string): void {
+    this.#connection.tell({ do: "line", program: this.#program, line });
+  }
+
+  /** The agent ends it when the connection ends. */
+  watchesItself(): void {}
+
+  kill(): Promise<Ending> {
+    if (!this.#ending) this.#connection.tell({ do: "kill", program: this.#program, id: 0 });
+    return this.ended;
+  }
+}
+
+type Files = Readonly<Record<string, string>>;
+
+/** What a machine needs of this package, by paths below `python`. */
+function workerFiles(): Files {
+  const names = readdirSync(pythonFolder, { recursive: true, encoding: "utf8" })
+    .map((name) => name.replaceAll("\\", "/"))
+    .filter((name) => /^(?:tilescript_worker\/)?\w+\.(?:py|lock)$/.test(name));
+  return Object.fromEntries(names.sort().map((name) => [name, readFileSync(join(pythonFolder, name), "utf8")]));
+}
+
+/** The agent computes the same from what lies there. */
+function keyOfFiles(files: Files): string {
+  const digest = createHash("sha256");
+  for (const [name, text] of Object.entries(files)) {
+    const data = Buffer.from(text);
+    digest.update(`${name}\0${data.length}\0`).update(data);
+  }
+  return digest.digest("hex");
+}

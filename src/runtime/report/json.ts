@@ -1,0 +1,109 @@
+/**
+ * The JSON report of `run`. `correct`, `max_abs_diff`, `max_rel_diff` and `details` are fixed; other fields may be
+ * added.
+ */
+import type { Device } from "../devices/devices.js";
+import type { CaseReport, OutputReport, RunReport } from "./reports.js";
+import type { Outcome, OutputComparison } from "../cases/outcome.js";
+import { summarize } from "../verify/summary.js";
+import type { Verification } from "../verify/plan-cases.js";
+
+/** One kernel's report. */
+export function jsonReport(verification: Verification, device: Device): RunReport {
+  const { kernel, thorough } = verification;
+  const summary = summarize(verification, device);
+  return {
+    correct: summary.correct,
+    max_abs_diff: finite(summary.maxAbsDiff),
+    max_rel_diff: finite(summary.maxRelDiff),
+    details: summary.details,
+    kernel: kernel.signature.name,
+    device: device.kind,
+    device_why: device.why,
+    ...(device.kind !== "eval" && {
+      device_name: device.hello.deviceName,
+      ...(device.host && { host: device.host.name }),
+      ...(device.workers.places.length > 0 && { workers: device.workers.places }),
+      capability: device.hello.capability,
+      versions: device.hello.versions,
+      python: device.environment.python,
+    }),
+    configs: { total: kernel.configs.length, tried: summary.configsTried },
+    declared_shapes: { total: kernel.shapes.length, compared: summary.declaredCompared },
+    not_checked: summary.notChecked,
+    warnings: kernel.warnings,
+    seconds: verification.seconds,
+    ...(verification.compiling && { compiled: verification.compiling }),
+    ...(thorough && { seed: thorough.seed, ...(thorough.replay !== undefined && { replay: thorough.replay }) }),
+    cases: verification.outcomes.map(jsonCase),
+  };
+}
+
+/** A difference, of which null says that it is not finite. */
+const finite = (difference: number | null): number | null =>
+  difference !== null && Number.isFinite(difference) ? difference : null;
+
+/** The report of a run that ended before any case. */
+export function jsonProblem(details: string): RunReport {
+  return { correct: false, max_abs_diff: null, max_rel_diff: null, details };
+}
+
+/** Several kernels in one report; correct if each of them is. */
+export function joinReports(reports: readonly RunReport[]): RunReport {
+  if (reports.length === 1) return reports[0]!;
+  const largest = (key: "max_abs_diff" | "max_rel_diff"): number | null => {
+    const values = reports.map((report) => report[key]);
+    return values.every((value) => value !== null) ? Math.max(...values) : null;
+  };
+  return {
+    correct: reports.every(({ correct }) => correct),
+    max_abs_diff: largest("max_abs_diff"),
+    max_rel_diff: largest("max_rel_diff"),
+    details: reports.map((report) => `${nameOf(report, reports)}: ${report.details}`).join("; "),
+    kernels: reports,
+  };
+}
+
+/** A report's kernel, and its GPU where there are several kinds. */
+function nameOf({ kernel, device_name: device }: RunReport, reports: readonly RunReport[]): string {
+  const isAlone = reports.every((other) => other.device_name === device);
+  return isAlone ? String(kernel) : `${kernel} on ${device}`;
+}
+
+function jsonCase(outcome: Outcome): CaseReport {
+  const { at, failure } = outcome;
+  return {
+    label: outcome.label,
+    sizes: at.sizes,
+    dtypes: at.dtypes,
+    ...(at.layouts && { layouts: at.layouts }),
+    ...(at.scalars && { scalars: at.scalars }),
+    ...(at.constexprs && { constexprs: at.constexprs }),
+    ...(at.absent && { absent: at.absent }),
+    ...(at.gpu && { gpu: at.gpu }),
+    ...(at.special && { special: at.special }),
+    config: outcome.tuned ? "autotuned" : at.config,
+    seed: at.seed,
+    by: outcome.by,
+    status: outcome.status,
+    ms: outcome.ms,
+    outputs: outcome.comparisons.map(jsonComparison),
+    ...(outcome.findings.length > 0 && { findings: outcome.findings }),
+    ...(outcome.problems.length > 0 && { problems: outcome.problems }),
+    ...(failure && { error: failure }),
+  };
+}
+
+function jsonComparison(comparison: OutputComparison): OutputReport {
+  return {
+    max_abs_diff: finite(comparison.maxAbsDiff),
+    max_rel_diff: finite(comparison.maxRelDiff),
+    wrong: comparison.wrong,
+    total: comparison.total,
+    ...(comparison.finds && { finds: comparison.finds }),
+    ...(comparison.tolerance && { tolerance: comparison.tolerance }),
+    ...(comparison.referenceDiff !== undefined && { reference_diff: comparison.referenceDiff }),
+    ...(comparison.problem !== undefined && { problem: comparison.problem }),
+    ...(comparison.worst && { worst: comparison.worst }),
+  };
+}

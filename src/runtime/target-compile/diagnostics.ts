@@ -1,0 +1,62 @@
+/** What is wrong with a config on a target, from how it compiles and from what it needs. */
+import {
+  compileError,
+  compileMiscompiled,
+  compileResources,
+  compileSpill,
+} from "../../diagnostics/catalog/command-codes.js";
+import type { Location } from "../../diagnostics/diagnostic.js";
+import type { Compilation } from "./targets.js";
+import { faultsOf } from "./machine-code.js";
+
+export interface Say {
+  readonly severity: "error" | "warning";
+  readonly rule: typeof compileError | typeof compileResources | typeof compileMiscompiled | typeof compileSpill;
+  readonly what: string;
+  readonly remedy: string;
+  readonly at: Location | undefined;
+}
+
+/** The errors and warnings of a config on a target. */
+export function problemsOf(
+  { target, failure, resources, occupancy }: Compilation,
+  config: Location | undefined,
+): Say[] {
+  if (failure?.kind === "out-of-resources") {
+    const what = `it needs more registers than a thread may have: ${failure.message}`;
+    const remedy = "; raise maxnreg or leave it out, make the blocks smaller or raise numWarps";
+    return [{ severity: "error", rule: compileResources, what, remedy, at: config }];
+  }
+  if (failure) {
+    const what = `it does not compile: ${failure.message}`;
+    return [{ severity: "error", rule: compileError, what, remedy: "", at: failure.at ?? config }];
+  }
+  if (!resources) return [];
+  const { limits } = target;
+  const found: Say[] = [];
+  const refuse = (what: string, remedy: string) =>
+    found.push({ severity: "error", rule: compileResources, what, remedy, at: config });
+  if (resources.shared > limits.sharedOfProgram)
+    refuse(
+      `it needs ${resources.shared} bytes of shared memory; the limit is ${limits.sharedOfProgram} for a program`,
+      "; make the blocks smaller or lower numStages",
+    );
+  else if (limits.tensorMemory !== undefined && (resources.tensorMemory ?? 0) > limits.tensorMemory)
+    refuse(
+      `it needs ${resources.tensorMemory} columns of tensor memory; the limit is ${limits.tensorMemory} for a program`,
+      "; make the accumulator smaller",
+    );
+  else if (occupancy?.programs === 0)
+    refuse(`no program fits: a multiprocessor has too few ${occupancy.limit}`, "; make the blocks or numWarps smaller");
+  for (const fault of faultsOf(resources.machineCode))
+    found.push({ severity: "error", rule: compileMiscompiled, ...fault, at: config });
+  if (resources.spilled > 0)
+    found.push({
+      severity: "warning",
+      rule: compileSpill,
+      what: `registers spill: each thread keeps ${resources.spilled} bytes in memory`,
+      remedy: "; make the blocks smaller, raise numWarps or lower numStages",
+      at: config,
+    });
+  return found;
+}

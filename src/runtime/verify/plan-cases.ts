@@ -1,0 +1,109 @@
+/** Runs the planned cases of a kernel on a device and collects the results. */
+import type { CompiledKernel, ProgramOrder, Tolerance } from "../../compiled/compiled-kernel.js";
+import { inEveryConfig } from "../target-compile/precompile.js";
+import { planCases } from "../cases/cases.js";
+import type { Selection } from "../cases/selection.js";
+import type { Device } from "../devices/devices.js";
+import type { Outcome } from "../cases/outcome.js";
+import { deviceLimits } from "./device-limits.js";
+import { gpuOf, whyNotRunOn } from "./other-gpu.js";
+import { type Compiling, openRunner } from "./runner.js";
+
+export interface VerifyOptions {
+  readonly selection: Selection;
+  readonly tolerance?: Partial<Tolerance>;
+  /** The order in which the evaluator runs programs. */
+  readonly order?: ProgramOrder | undefined;
+  /** The time limit of a case in the worker. Default: two minutes. */
+  readonly deadlineMs?: number | undefined;
+  /** Called after each case. */
+  readonly onOutcome?: (outcome: Outcome, done: number, planned: number) => void;
+  /** Called after each kernel that was compiled ahead. */
+  readonly onCompiled?: ((done: number, planned: number) => void) | undefined;
+}
+
+export interface Verification {
+  readonly kernel: CompiledKernel;
+  /** The user chose the sizes, so the author's were not asked for. */
+  readonly chosen?: true;
+  readonly outcomes: readonly Outcome[];
+  /** Cases that were not run, and why. */
+  readonly left: readonly string[];
+  readonly seconds: number;
+  /** On a GPU. */
+  readonly compiling?: Compiling;
+  /** For a thorough verification. */
+  readonly thorough?: {
+    readonly seed: number;
+    /** The flag that runs the failing case again. */
+    readonly replay?: string;
+    /** How many cases were tried to find a smaller failing one. */
+    readonly smallerTried?: number;
+  };
+}
+
+/** No extra case starts once extra ones took this time. The author's shapes, and the shape that covers every config, always run. */
+const budgetMs: Readonly<Record<Device["kind"], number>> = {
+  eval: 3_000,
+  interpreter: 7_000,
+  cuda: Infinity,
+  hip: Infinity,
+};
+
+/** After this many hanging cases the rest is skipped, because each takes its whole deadline. */
+const MOST_HANGS = 3;
+
+/** The number of runs of each case, which must agree. `verify` does more runs. */
+const repeats: Readonly<Record<Device["kind"], number>> = { eval: 1, interpreter: 1, cuda: 2, hip: 2 };
+
+/** Verifies a kernel on an open device. */
+export async function verify(kernel: CompiledKernel, device: Device, options: VerifyOptions): Promise<Verification> {
+  const started = performance.now();
+  const notHere = whyNotRunOn(kernel, device);
+  if (notHere !== undefined) return { kernel, outcomes: [], left: [notHere], seconds: 0 };
+  const plan = planCases(kernel, deviceLimits[device.kind], { ...options.selection, on: gpuOf(device) });
+  const left = [...plan.left];
+  const { tolerance = {}, order, deadlineMs } = options;
+  const runner = await openRunner(kernel, device, { tolerance, order, deadlineMs, repeats: repeats[device.kind] });
+  const outcomes: Outcome[] = [];
+  let extraSince: number | undefined;
+  const record = (outcome: Outcome): void => {
+    outcomes.push(outcome);
+    options.onOutcome?.(outcome, outcomes.length, plan.cases.length);
+  };
+  const last = plan.cases.at(-1);
+  const tunes = runner.tune && kernel.configs.length > 1 && options.selection.config === undefined;
+  try {
+    const tried = tunes && last ? inEveryConfig(kernel, last.at, gpuOf(device)) : [];
+    await runner.ahead?.([...plan.cases.map(({ at }) => at), ...tried], options.onCompiled);
+    runner.expect?.(plan.cases);
+    for (const planned of plan.cases) {
+      if (outcomes.filter(({ failure }) => failure?.kind === "timeout").length >= MOST_HANGS) {
+        left.push(`${plan.cases.length - outcomes.length} further cases: ${MOST_HANGS} cases hung`);
+        break;
+      }
+      if (outcomes.some(({ failure }) => failure?.kind === "connection")) {
+        left.push(`${plan.cases.length - outcomes.length} further cases: the connection was lost`);
+        break;
+      }
+      if (planned.extra && performance.now() - (extraSince ??= performance.now()) > budgetMs[device.kind]) {
+        left.push(`${plan.cases.length - outcomes.length} further cases: out of time on this device`);
+        break;
+      }
+      record(await runner.run(planned, outcomes.length));
+    }
+    if (tunes && last && outcomes.length === plan.cases.length) record(await runner.tune!(last));
+  } finally {
+    await runner.close();
+  }
+  const compiling = runner.compiling?.();
+  const chosen = options.selection.sizes && ({ chosen: true } as const);
+  return {
+    kernel,
+    ...chosen,
+    outcomes,
+    left,
+    seconds: Math.round(performance.now() - started) / 1000,
+    ...(compiling && { compiling }),
+  };
+}

@@ -1,0 +1,54 @@
+/** Activation functions, each of one element but `glu`. */
+import { sizeOf } from "../numerics/array.js";
+import { erf } from "../numerics/special.js";
+import { map, torchArray, type TorchArray } from "./array.js";
+import { TorchRefuses } from "./errors.js";
+import { type Args, array, axisGiven, elementwise, number } from "./call.js";
+import { both, everywhere, functional, type Unary } from "./record.js";
+import type { TorchNumber, TorchTensor } from "./values.js";
+
+const sigmoid = (x: number): number => 1 / (1 + Math.exp(-x));
+/** `log(1 + exp(x))`, computed so that nothing overflows. */
+export const softplus = (x: number): number => (x > 0 ? x + Math.log1p(Math.exp(-x)) : Math.log1p(Math.exp(x)));
+const gelu = (x: number): number => 0.5 * x * (1 + erf(x * Math.SQRT1_2));
+const geluTanh = (x: number): number => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)));
+
+/** Half of an axis, gated by the sigmoid of the other half. */
+function glu({ input, dim }: Args): TorchArray {
+  const x = array(input);
+  const axis = axisGiven(dim, -1, x);
+  const half = x.shape[axis]! / 2;
+  if (!Number.isInteger(half)) throw new TorchRefuses(`an axis of ${x.shape[axis]} elements has no half`);
+  const inner = sizeOf(x.shape.slice(axis + 1)) * half;
+  const at = (i: number): number => Math.trunc(i / inner) * 2 * inner + (i % inner);
+  const shape = x.shape.with(axis, half);
+  return torchArray(
+    shape,
+    Float64Array.from({ length: sizeOf(shape) }, (_, i) => x.data[at(i)]! / (1 + Math.exp(-x.data[at(i) + inner]!))),
+  );
+}
+
+export const activations = {
+  sigmoid: both<Unary>(elementwise(sigmoid)),
+  relu: everywhere<Unary>(elementwise((x) => (x < 0 ? 0 : x))),
+  silu: functional<Unary>(elementwise((x) => x * sigmoid(x))),
+  softplus: functional<Unary>(elementwise((x) => (x > 20 ? x : Math.log1p(Math.exp(x))))),
+  gelu: functional<(input: TorchTensor, keywords?: { approximate?: "none" | "tanh" }) => TorchTensor>({
+    params: ["input", "approximate"],
+    run: ({ input, approximate }) => map(array(input), approximate === "tanh" ? geluTanh : gelu),
+  }),
+  leaky_relu: functional<(input: TorchTensor, negative_slope?: TorchNumber) => TorchTensor>({
+    params: ["input", "negative_slope"],
+    run: ({ input, negative_slope: slope }) => map(array(input), (x) => (x < 0 ? x * number(slope, 0.01) : x)),
+  }),
+  elu: functional<(input: TorchTensor, alpha?: TorchNumber) => TorchTensor>({
+    params: ["input", "alpha"],
+    run: ({ input, alpha }) => map(array(input), (x) => (x > 0 ? x : number(alpha, 1) * Math.expm1(x))),
+  }),
+  relu6: functional<Unary>(elementwise((x) => Math.min(Math.max(x, 0), 6))),
+  hardswish: functional<Unary>(elementwise((x) => (x * Math.min(Math.max(x + 3, 0), 6)) / 6)),
+  logsigmoid: functional<Unary>(elementwise((x) => -softplus(-x))),
+  mish: functional<Unary>(elementwise((x) => x * Math.tanh(softplus(x)))),
+  /** Half of an axis, gated by the sigmoid of the other half. */
+  glu: functional<(input: TorchTensor, dim?: number) => TorchTensor>({ params: ["input", "dim"], run: glu }),
+};

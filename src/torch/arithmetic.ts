@@ -1,0 +1,114 @@
+/** Arithmetic of two tensors, and functions of each element. */
+import { TorchRefuses } from "./errors.js";
+import { erf, roundHalfEven } from "../numerics/special.js";
+import { map, zip } from "./array.js";
+import { array, elementwise, number, pairwise } from "./call.js";
+import { both, overloaded, type Unary } from "./record.js";
+import type { TorchNumber, TorchOperand, TorchScalar, TorchTensor } from "./values.js";
+
+// Two numbers are Python's, for which torch has no function: they are written with the operator.
+interface Binary {
+  (input: TorchNumber, other: TorchNumber): TorchScalar;
+  (input: TorchOperand, other: TorchOperand): TorchTensor;
+}
+type BinaryMethod = (other: TorchOperand) => TorchTensor;
+interface Quotient {
+  /** Of two numbers. */
+  (input: TorchNumber, other: TorchNumber): TorchScalar;
+  /** The quotient; `rounding_mode` makes it an integer. */
+  (input: TorchOperand, other: TorchOperand, keywords?: Rounding): TorchTensor;
+}
+type QuotientMethod = (other: TorchOperand, keywords?: Rounding) => TorchTensor;
+interface Rounding {
+  rounding_mode?: "trunc" | "floor";
+}
+type OfTensor = (input: TorchTensor, other: TorchOperand) => TorchTensor;
+type OfTensors = (input: TorchTensor, other: TorchTensor) => TorchTensor;
+
+/** Truth values stay truth values. */
+const OF_BOTH = { truth: ["input", "other"], integers: ["input", "other"] };
+const INTEGERS = { integers: ["input", "other"] };
+const INTEGER = { integers: ["input"] };
+
+export const arithmetic = {
+  add: overloaded<Binary, BinaryMethod>(pairwise((x, y) => x + y, OF_BOTH)),
+  sub: overloaded<Binary, BinaryMethod>(pairwise((x, y) => x - y, INTEGERS)),
+  mul: overloaded<Binary, BinaryMethod>(pairwise((x, y) => x * y, OF_BOTH)),
+  /** The quotient; `rounding_mode` makes it an integer. */
+  div: overloaded<Quotient, QuotientMethod>({
+    params: ["input", "other", "rounding_mode"],
+    run: ({ input, other, rounding_mode: mode }) => {
+      const settle = mode === "trunc" ? Math.trunc : mode === "floor" ? Math.floor : (x: number) => x;
+      return zip([array(input), array(other)], (x, y) => settle(x / y));
+    },
+  }),
+  /** The remainder, with the divisor's sign. */
+  remainder: both<OfTensor>(pairwise((x, y) => x - y * Math.floor(x / y), INTEGERS)),
+  /** The remainder, with the dividend's sign. */
+  fmod: both<OfTensor>(pairwise((x, y) => x % y, INTEGERS)),
+  floor_divide: both<OfTensor>(pairwise((x, y) => Math.floor(x / y), INTEGERS)),
+  pow: both<(input: TorchTensor, exponent: TorchOperand) => TorchTensor>({
+    params: ["input", "exponent"],
+    run: ({ input, exponent }) => zip([array(input), array(exponent)], (x, y) => x ** y),
+    integers: ["input", "exponent"],
+  }),
+  atan2: both<OfTensors>(pairwise(Math.atan2)),
+  hypot: both<OfTensors>(pairwise(Math.hypot)),
+  maximum: both<OfTensors>(pairwise(Math.max, OF_BOTH)),
+  minimum: both<OfTensors>(pairwise(Math.min, OF_BOTH)),
+  /** `start + weight * (end - start)` */
+  lerp: both<(input: TorchTensor, end: TorchTensor, weight: TorchOperand) => TorchTensor>({
+    params: ["input", "end", "weight"],
+    run: ({ input, end, weight }) =>
+      zip([array(input), array(end), array(weight)], (x, y, share) => x + share * (y - x)),
+  }),
+  clamp: both<(input: TorchTensor, min?: TorchNumber, max?: TorchNumber) => TorchTensor>({
+    params: ["input", "min", "max"],
+    run: ({ input, min, max }) => {
+      if ((min ?? max ?? undefined) === undefined) throw new TorchRefuses("it needs min or max");
+      return zip([array(input), array(min ?? -Infinity), array(max ?? Infinity)], (x, low, high) =>
+        Math.min(Math.max(x, low), high),
+      );
+    },
+    ...INTEGER,
+  }),
+  /** Numbers in place of NaN and of the infinities, for which the largest numbers stand unless others are given. */
+  nan_to_num: both<(input: TorchTensor, nan?: TorchNumber, posinf?: TorchNumber, neginf?: TorchNumber) => TorchTensor>({
+    params: ["input", "nan", "posinf", "neginf"],
+    run: ({ input, nan, posinf, neginf }) =>
+      map(array(input), (x) => {
+        if (Number.isNaN(x)) return number(nan, 0);
+        if (x === Infinity) return number(posinf, Number.MAX_VALUE);
+        return x === -Infinity ? number(neginf, -Number.MAX_VALUE) : x;
+      }),
+  }),
+  neg: both<Unary>(elementwise((x) => -x, INTEGER)),
+  abs: both<Unary>(elementwise(Math.abs, INTEGER)),
+  sign: both<Unary>(elementwise((x) => (Number.isNaN(x) ? 0 : Math.sign(x)), { truth: ["input"], ...INTEGER })),
+  reciprocal: both<Unary>(elementwise((x) => 1 / x)),
+  square: both<Unary>(elementwise((x) => x * x, INTEGER)),
+  sqrt: both<Unary>(elementwise(Math.sqrt)),
+  rsqrt: both<Unary>(elementwise((x) => 1 / Math.sqrt(x))),
+  exp: both<Unary>(elementwise(Math.exp)),
+  exp2: both<Unary>(elementwise((x) => 2 ** x)),
+  expm1: both<Unary>(elementwise(Math.expm1)),
+  log: both<Unary>(elementwise(Math.log)),
+  log2: both<Unary>(elementwise(Math.log2)),
+  log10: both<Unary>(elementwise(Math.log10)),
+  log1p: both<Unary>(elementwise(Math.log1p)),
+  sin: both<Unary>(elementwise(Math.sin)),
+  cos: both<Unary>(elementwise(Math.cos)),
+  tan: both<Unary>(elementwise(Math.tan)),
+  asin: both<Unary>(elementwise(Math.asin)),
+  acos: both<Unary>(elementwise(Math.acos)),
+  atan: both<Unary>(elementwise(Math.atan)),
+  sinh: both<Unary>(elementwise(Math.sinh)),
+  cosh: both<Unary>(elementwise(Math.cosh)),
+  tanh: both<Unary>(elementwise(Math.tanh)),
+  erf: both<Unary>(elementwise(erf)),
+  floor: both<Unary>(elementwise(Math.floor)),
+  ceil: both<Unary>(elementwise(Math.ceil)),
+  /** To the nearest integer, and to the even one of two that are as near. */
+  round: both<Unary>(elementwise(roundHalfEven)),
+  trunc: both<Unary>(elementwise(Math.trunc)),
+};

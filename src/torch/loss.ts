@@ -1,0 +1,108 @@
+/** Losses. */
+import { mapLanes, scalarArray, torchArray, type TorchArray, zip } from "./array.js";
+import { softplus } from "./activation.js";
+import { inside } from "./indexing.js";
+import { type Args, array, number, sameShape, type TorchValue } from "./call.js";
+import { logSoftmax } from "./lanes.js";
+import { functional, type TorchFunction } from "./record.js";
+import type { TorchNumber, TorchScalar, TorchTensor } from "./values.js";
+
+type Reduction = "none" | "mean" | "sum";
+interface LossKeywords {
+  reduction?: Reduction;
+}
+interface ClassLossKeywords extends LossKeywords {
+  weight?: TorchTensor;
+  ignore_index?: TorchNumber;
+}
+type Loss = (input: TorchTensor, target: TorchTensor, keywords?: LossKeywords) => TorchTensor;
+
+/** Losses of elements, averaged, summed or left as they are. */
+function reduced(losses: TorchArray, reduction: TorchValue, weight = losses.data.length): TorchArray {
+  if (reduction === "none") return losses;
+  const total = losses.data.reduce((sum, x) => sum + x, 0);
+  if (reduction === "sum") return scalarArray(total);
+  return scalarArray(total / (reduction === "batchmean" ? losses.shape[0]! : weight));
+}
+
+const loss = (f: (x: number, target: number) => number): TorchFunction => ({
+  params: ["input", "target", "size_average", "reduce", "reduction"],
+  run: ({ input, target, reduction }) => reduced(zip([array(input), array(target)], f), reduction),
+});
+
+/**
+ * The loss of class indices: the negative log probability of each, those of `ignore_index` left out. `smoothing` spreads
+ * that share of a target over all classes.
+ */
+function classLoss(logs: TorchArray, { target, weight, ignore_index: ignored, reduction }: Args, smoothing: number) {
+  const [rows, classes] = logs.shape as [number, number];
+  sameShape(array(target).shape, [rows]);
+  const targets = array(target).data;
+  const weights = weight === undefined || weight === null ? undefined : array(weight).data;
+  const weightOf = (label: number): number => weights?.[label] ?? 1;
+  const losses = new Float64Array(rows);
+  let total = 0;
+  for (let row = 0; row < rows; row++) {
+    const label = targets[row]!;
+    if (label === number(ignored, -100)) continue;
+    total += weightOf(inside(label, classes));
+    const lane = logs.data.subarray(row * classes, (row + 1) * classes);
+    const spread = lane.reduce((sum, x, each) => sum + x * weightOf(each), 0) / classes;
+    losses[row] = -(1 - smoothing) * lane[label]! * weightOf(label) - smoothing * spread;
+  }
+  return reduced(torchArray([rows], losses), reduction, total);
+}
+
+function crossEntropy(args: Args): TorchArray {
+  return classLoss(mapLanes(array(args.input), 1, logSoftmax), args, number(args.label_smoothing, 0));
+}
+
+export const losses = {
+  cross_entropy: functional<
+    (
+      input: TorchTensor,
+      target: TorchTensor,
+      keywords?: ClassLossKeywords & { label_smoothing?: TorchNumber },
+    ) => TorchTensor
+  >({
+    params: ["input", "target", "weight", "size_average", "ignore_index", "reduce", "reduction", "label_smoothing"],
+    run: crossEntropy,
+  }),
+  nll_loss: functional<(input: TorchTensor, target: TorchTensor, keywords?: ClassLossKeywords) => TorchTensor>({
+    params: ["input", "target", "weight", "size_average", "ignore_index", "reduce", "reduction"],
+    run: (args) => classLoss(array(args.input), args, 0),
+  }),
+  mse_loss: functional<Loss>(loss((x, target) => (x - target) ** 2)),
+  l1_loss: functional<Loss>(loss((x, target) => Math.abs(x - target))),
+  smooth_l1_loss: functional<Loss>(
+    loss((x, target) => {
+      const distance = Math.abs(x - target);
+      return distance < 1 ? distance ** 2 / 2 : distance - 0.5;
+    }),
+  ),
+  binary_cross_entropy_with_logits: functional<Loss>({
+    params: ["input", "target", "weight", "size_average", "reduce", "reduction"],
+    run: ({ input, target, reduction }) => {
+      sameShape(array(target).shape, array(input).shape);
+      return reduced(
+        zip([array(input), array(target)], (x, due) => softplus(x) - x * due),
+        reduction,
+      );
+    },
+  }),
+  /** `input` holds logarithms; so does `target` with `log_target`. */
+  kl_div: functional<
+    (
+      input: TorchTensor,
+      target: TorchTensor,
+      keywords?: { reduction?: Reduction | "batchmean"; log_target?: boolean | TorchScalar },
+    ) => TorchTensor
+  >({
+    params: ["input", "target", "size_average", "reduce", "reduction", "log_target"],
+    run: ({ input, target, reduction, log_target: isLog }) => {
+      const term = (log: number, due: number): number =>
+        isLog === true ? Math.exp(due) * (due - log) : due === 0 ? 0 : due * (Math.log(due) - log);
+      return reduced(zip([array(input), array(target)], term), reduction);
+    },
+  }),
+};

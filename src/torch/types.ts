@@ -1,0 +1,75 @@
+/**
+ * Torch as a reference sees it. `reference: ({ a, b }, torch) => torch.matmul(a, b)` is recorded, not run: a proxy notes
+ * the calls and the emitted module repeats them in Python, so names are torch's own. A trailing object becomes keyword
+ * arguments: `x.sum(1, { keepdim: true })`. The types are those of the records; declare what is missing through
+ * declaration merging.
+ */
+import type { activations } from "./activation.js";
+import type { arithmetic } from "./arithmetic.js";
+import type { casts } from "./cast.js";
+import type { comparison } from "./comparison.js";
+import type { convolutions } from "./convolution.js";
+import type { creation } from "./create.js";
+import type { indexing } from "./indexing.js";
+import type { losses } from "./loss.js";
+import type { normalizations } from "./normalization.js";
+import type { ordering } from "./order.js";
+import type { products } from "./product.js";
+import type { FunctionsAt } from "./record.js";
+import type { reductions } from "./reduce.js";
+import type { shapes } from "./shape.js";
+import type { TorchPair, TorchTensor } from "./values.js";
+import type { ForeignFacts, foreignDTypes } from "../types/unsupported-names.js";
+
+export type {
+  OptionalTorchTensor,
+  TorchDType,
+  TorchNumber,
+  TorchOperand,
+  TorchPair,
+  TorchScalar,
+  TorchTensor,
+} from "./values.js";
+
+/** Functions of `torch`. */
+export interface Torch
+  extends
+    FunctionsAt<"torch", typeof arithmetic>,
+    FunctionsAt<"torch", typeof comparison>,
+    FunctionsAt<"torch", typeof reductions>,
+    FunctionsAt<"torch", typeof products>,
+    FunctionsAt<"torch", typeof shapes>,
+    FunctionsAt<"torch", typeof indexing>,
+    FunctionsAt<"torch", typeof ordering>,
+    FunctionsAt<"torch", typeof creation>,
+    FunctionsAt<"torch", typeof activations>,
+    ForeignFacts<typeof foreignDTypes, "torch in a reference"> {
+  readonly nn: { readonly functional: TorchFunctional };
+}
+
+/** Functions of `torch.nn.functional`. */
+export interface TorchFunctional
+  extends
+    FunctionsAt<"functional", typeof reductions>,
+    FunctionsAt<"functional", typeof products>,
+    FunctionsAt<"functional", typeof activations>,
+    FunctionsAt<"functional", typeof normalizations>,
+    FunctionsAt<"functional", typeof losses>,
+    FunctionsAt<"functional", typeof convolutions> {}
+
+declare module "./values.js" {
+  interface TorchTensor
+    extends
+      FunctionsAt<"method", typeof arithmetic>,
+      FunctionsAt<"method", typeof comparison>,
+      FunctionsAt<"method", typeof reductions>,
+      FunctionsAt<"method", typeof casts>,
+      FunctionsAt<"method", typeof products>,
+      FunctionsAt<"method", typeof shapes>,
+      FunctionsAt<"method", typeof indexing>,
+      FunctionsAt<"method", typeof ordering>,
+      FunctionsAt<"method", typeof activations> {}
+}
+
+/** What a reference returns: the output, or the outputs by name or in order. */
+export type TorchResult = TorchTensor | TorchPair | { readonly [output: string]: TorchTensor } | readonly TorchTensor[];

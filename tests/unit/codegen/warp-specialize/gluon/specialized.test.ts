@@ -1,0 +1,203 @@
+/** Modules with a warp-specialized kernel: their Python, and that the plain kernel is what it is without. */
+import { PositionEncoding, Workspace } from "@astral-sh/ruff-wasm-nodejs";
+import { describe, expect, test } from "vitest";
+import { build } from "tilescript";
+import { attention } from "../../../../../examples/flash-attention.js";
+import { gemmPersistentTma } from "../../../../../examples/gemm-persistent-tma.js";
+import { gemmTma } from "../../../../../examples/gemm-tma.js";
+import { gemm } from "../../../../../examples/gemm.js";
+import { linearGelu } from "../../../../../examples/linear-gelu.js";
+import { relativeAttention } from "../../../../../examples/relative-attention.js";
+import { softmax } from "../../../../../examples/softmax.js";
+import { vectorAdd } from "../../../../../examples/vector-add.js";
+import { moduleNames } from "../../../../../src/codegen/module/names.js";
+import { lint } from "../../../../support/emit.js";
+import * as attentions from "../../fixtures/attentions.js";
+import * as products from "../../fixtures/products.js";
+import * as modifications from "../../fixtures/score-modifications.js";
+
+const ruff = new Workspace({ "line-length": 88 }, PositionEncoding.Utf16);
+
+const specialized = [
+  ["gemm", gemm],
+  ["gemm-tma", gemmTma],
+  ["gemm-persistent-tma", gemmPersistentTma],
+  ["linear-gelu", linearGelu],
+  ["on-two-axes", products.onTwoAxes],
+  ["twice", products.twice],
+  ["normalized", products.normalized],
+  ["attention", attention],
+  ["in-two-loops", attentions.inTwoLoops],
+  ["windowed", attentions.windowed],
+  ["sliding-window", modifications.slidingWindow],
+  ["soft-capped", modifications.softCapped],
+  ["sloped", modifications.sloped],
+  ["relative-attention", relativeAttention],
+  ["biased", modifications.biased],
+  ["loaded-slopes", modifications.loadedSlopes],
+  ["padded", modifications.padded],
+  ["documents", modifications.documents],
+  ["lengths", modifications.lengths],
+] as const;
+
+/** A function of a module, from its decorators on. */
+function functionIn(python: string, name: string): string {
+  const end = python.slice(python.indexOf(`\ndef ${name}(`) + 1);
+  const before = python.slice(0, python.indexOf(`\ndef ${name}(`));
+  return before.slice(before.lastIndexOf("\n\n\n")) + end.slice(0, end.search(/\n\n\n(?=\S)/));
+}
+
+describe.each(specialized)("%s", (name, kernel) => {
+  test("should leave ruff nothing to format and nothing to say", async () => {
+    const built = await build(kernel);
+    for (const specialize of ["always", "auto"] as const) {
+      const { python } = built.emit({ specialize });
+      expect(ruff.format(python)).toBe(python);
+      expect(lint(python)).toEqual([]);
+    }
+  });
+
+  test("should keep the plain kernel", async () => {
+    const plain = await build(kernel);
+    const both = plain.emit({ specialize: "always" }).python;
+    const { jit } = plain.signature;
+    expect(functionIn(both, jit)).toBe(functionIn(plain.python, jit));
+    expect(both).toContain(`def ${plain.signature.name}_specialized_kernel(`);
+  });
+});
+
+test.each(["gemm", "linear-gelu", "attention", "in-two-loops", "relative-attention"])(
+  "should specialize %s as in its golden file",
+  async (name) => {
+    const [, kernel] = specialized.find(([each]) => each === name)!;
+    const { python } = (await build(kernel)).emit({ specialize: "always" });
+    await expect(python).toMatchFileSnapshot(`golden/${name}.py`);
+  },
+);
+
+test("should change no module of a kernel that has no such form, or is not asked for it", async () => {
+  for (const kernel of [attentions.mixing, vectorAdd, softmax]) {
+    const built = await build(kernel);
+    expect(built.emit({ specialize: "auto" }).python).toBe(built.python);
+  }
+  const built = await build(gemm);
+  expect(built.emit({ specialize: "never" }).python).toBe(built.python);
+});
+
+test("should hide no name of the module behind one of the author's", async () => {
+  const { python } = (await build(products.named)).emit({ specialize: "always" });
+  const multiply = functionIn(python, "_named_multiply");
+  expect(multiply).toContain("gl_1 = acc * 2.0");
+  expect(multiply).not.toMatch(/^ +(gl|tma) = /m);
+});
+
+test("should keep the names of its helpers from authors", async () => {
+  // Each module takes these itself, so that they come after an author's.
+  const taken = /^_(?:gemm|attention)_|^_set_specialized_blocks$|^_fitting_configs$/;
+  const kept = moduleNames();
+  for (const kernel of [gemm, attention]) {
+    const { python } = (await build(kernel)).emit({ specialize: "auto" });
+    const own = [...python.matchAll(/^(?:def |class )?(_\w+)(?:\(| = |:)/gm)].map(([, name]) => name!);
+    expect(own).toContain("_is_faster");
+    expect(own.filter((name) => !taken.test(name) && kept.isFree(name))).toEqual([]);
+    const locals = [...python.matchAll(/^    (?:    )?def (_\w+)\(/gm)].map(([, name]) => name!);
+    expect(locals).toContain("_plain");
+    expect(locals.filter((name) => !name.startsWith("__") && kept.isFree(name))).toEqual([]);
+  }
+});
+
+test("should give its own constexprs other names than the author's", async () => {
+  const { python } = (await build(attentions.named)).emit({ specialize: "always" });
+  const configs = python.slice(python.indexOf("triton.Config", python.indexOf("_set_specialized_blocks")));
+  expect(configs).toMatch(/"STAGES": 7\b/);
+  expect(configs).toMatch(/"STAGES_1": 2\b/);
+  expect(functionIn(python, "_named_load")).toContain("slot = turn % STAGES_1");
+});
+
+test("should compute with the tile where the author asks for the program, in loops too", async () => {
+  const { python } = (await build(products.asksLate)).emit({ specialize: "always" });
+  for (const part of ["_asks_late_load", "_asks_late_multiply"]) {
+    const text = functionIn(python, part);
+    expect(text.match(/gl\.program_id\(/g)).toHaveLength(1);
+    expect(text).toMatch(/range\(\s*gl\.program_id\(0\)/);
+    expect(text).toMatch(/% index\b/);
+    expect(text).toMatch(/\/\/ index\b/);
+  }
+});
+
+test("should give each program number 0 on an axis that the grid lacks", async () => {
+  const { python } = (await build(products.asksBeside)).emit({ specialize: "always" });
+  for (const part of ["_asks_beside_load", "_asks_beside_multiply"])
+    expect(functionIn(python, part)).toMatch(/\w+ \/\/ index % 1\b|\(\w+ \/\/ index\) % 1\b/);
+});
+
+test("should compute rows that only masks take behind the turns without masks", async () => {
+  const { python } = (await build(attention)).emit({ specialize: "always" });
+  const multiply = functionIn(python, "_attention_multiply");
+  const places = [/for _ in range\(0, whole,/, /\brm = /, /for start in range\(whole,/].map((each) =>
+    multiply.search(each),
+  );
+  expect(places).not.toContain(-1);
+  expect(places.toSorted((a, b) => a - b)).toEqual(places);
+});
+
+test("should load what a turn adds to its scores while its products run, with a mask of its own in each loop", async () => {
+  const { python } = (await build(modifications.biased)).emit({ specialize: "always" });
+  const turns = functionIn(python, "_biased_multiply")
+    .split(/\n +for (?=\w+ in range\()/)
+    .slice(2);
+  const loads = turns.filter((turn) => turn.includes("gl.load("));
+  expect(loads).toHaveLength(2);
+  for (const turn of loads) {
+    const places = [/\bscoring = /, /\bcolumns = /, /gl\.load\(/, /warpgroup_mma_wait\(1/].map((each) =>
+      turn.search(each),
+    );
+    expect(places).not.toContain(-1);
+    expect(places.toSorted((a, b) => a - b)).toEqual(places);
+    expect(turn).toMatch(/mask=mask_s & \(columns\[None, :\] < S\)/);
+  }
+});
+
+test("should give a program several tiles of attention, unless the kernel asks how many programs there are", async () => {
+  const grids = [attentions.inOneLoop, attentions.fromTheLast].map(async (kernel) => {
+    const { python } = (await build(kernel)).emit({ specialize: "always" });
+    return {
+      tiles: python.match(/^ +if tile < tiles:$/gm)?.length ?? 0,
+      isOwn: !/def _programs[^]*?multi_processor_count/.test(python),
+      waits: /wait\(q_emptied/.test(python),
+    };
+  });
+  expect(await Promise.all(grids)).toEqual([
+    { tiles: 2, isOwn: false, waits: true },
+    { tiles: 0, isOwn: true, waits: false },
+  ]);
+});
+
+test("should refuse a kernel without the form, where it must have it, at the line that leaves it", async () => {
+  const built = await build(attentions.mixing);
+  expect(() => built.emit({ specialize: "always" })).toThrow(
+    /mixing has no warp-specialized form: tl\.flip may mix rows/,
+  );
+});
+
+test("should give a kernel whose spec asks for it both kernels", async () => {
+  const { python, warnings } = await build(products.asked);
+  expect(python).toContain("def asked_specialized_kernel(");
+  expect(warnings).toEqual([]);
+});
+
+test("should warn at the line that leaves the form, where a spec asks for it if there is one", async () => {
+  const { python, warnings } = await build(products.askedInVain);
+  expect(python).not.toContain("_specialized_kernel");
+  expect(warnings.map(({ code, severity }) => [code, severity])).toEqual([["not-specialized", "warning"]]);
+  expect(warnings[0]!.message).toBe(
+    "asked_in_vain is not warp-specialized: it puts rows together; everywhere the plain kernel is launched",
+  );
+  expect(products.lineOf(warnings[0]!.at!.line)).toContain("tl.sum(acc.value, 0)");
+});
+
+test("should leave a module for torch.compile plain", async () => {
+  const built = await build(gemm);
+  const op = { namespace: "test", form: "triton_op" } as const;
+  expect(built.emit({ op, specialize: "always" }).python).toBe(built.emit({ op }).python);
+});

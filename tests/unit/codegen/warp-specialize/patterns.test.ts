@@ -1,0 +1,230 @@
+/** Which kernels have a warp-specialized form, by what their data do, and why others have none. */
+import { describe, expect, test } from "vitest";
+import { attention } from "../../../../examples/flash-attention.js";
+import { gemmBlockScaled } from "../../../../examples/gemm-block-scaled.js";
+import { gemmPersistentTma } from "../../../../examples/gemm-persistent-tma.js";
+import { gemmPersistent } from "../../../../examples/gemm-persistent.js";
+import { gemmTma } from "../../../../examples/gemm-tma.js";
+import { gemm } from "../../../../examples/gemm.js";
+import { int4Gemm } from "../../../../examples/int4-gemm.js";
+import { linearGelu } from "../../../../examples/linear-gelu.js";
+import { moeGemm } from "../../../../examples/moe-gemm.js";
+import { relativeAttention } from "../../../../examples/relative-attention.js";
+import { softmax } from "../../../../examples/softmax.js";
+import { vectorAdd } from "../../../../examples/vector-add.js";
+import { definitionOf } from "../../../../src/dsl/definition.js";
+import { trace } from "../../../../src/dsl/trace.js";
+import { lowerViews } from "../../../../src/lower/views.js";
+import { specialize } from "../../../../src/codegen/warp-specialize/pattern/specialize.js";
+import { Unsuited } from "../../../../src/codegen/warp-specialize/pattern/not-specializable.js";
+import * as attentions from "../fixtures/attentions.js";
+import * as near from "../fixtures/products.js";
+import * as modifications from "../fixtures/score-modifications.js";
+
+function formOf(kernel: unknown) {
+  const ir = trace(definitionOf(kernel));
+  return specialize(ir, lowerViews(ir));
+}
+
+const reasonOf = (found: ReturnType<typeof formOf>): string =>
+  found instanceof Unsuited ? `${found.reason}, line ${found.at?.line}` : found.kind;
+
+function attentionOf(kernel: unknown) {
+  const found = formOf(kernel);
+  if (found instanceof Unsuited || found.kind !== "attention") throw new Error(reasonOf(found));
+  return found;
+}
+
+function refusal(kernel: unknown): string {
+  const found = formOf(kernel);
+  return found instanceof Unsuited ? found.reason : "none";
+}
+
+describe("should recognize", () => {
+  test.each([
+    ["a product of views", gemm, 1],
+    ["a product of descriptors", gemmTma, 1],
+    ["a product whose programs loop over tiles", gemmPersistent, 1],
+    ["such a product of descriptors, written in halves", gemmPersistentTma, 2],
+    ["a product with an activation", linearGelu, 2],
+    ["a product of a transposed tensor, written twice", near.twice, 2],
+    ["a product with a sum over columns", near.normalized, 1],
+    ["a product over a grid of two axes", near.onTwoAxes, 1],
+    ["a product of each batch", near.batched, 1],
+    ["a product of heads between rows, with options that change nothing", near.projected, 1],
+    ["a product whose bias and activation are chosen", near.chosen, 1],
+  ])("%s", (_, kernel, stores) => {
+    const found = formOf(kernel);
+    if (found instanceof Unsuited || found.kind !== "gemm") throw new Error(reasonOf(found));
+    expect(found.form.stores).toHaveLength(stores);
+    for (const { consumers, stages, config, registers } of found.configs) {
+      expect(stages).toBeGreaterThanOrEqual(2);
+      expect(consumers).toBe(Number(config.values["BLOCK_M"]) > 64 && registers === undefined ? 2 : 1);
+    }
+  });
+
+  test("a grid of two programs for each multiprocessor, of which one multiplies while the other does the rest", () => {
+    const shared = (kernel: unknown) => {
+      const found = formOf(kernel);
+      if (found instanceof Unsuited || found.kind !== "gemm") throw new Error(reasonOf(found));
+      return found.configs.filter(({ registers }) => registers !== undefined);
+    };
+    const found = shared(linearGelu).map(({ config, consumers, stages }) => [config.values, consumers, stages]);
+    const values = { BLOCK_M: 128, BLOCK_N: 128, HALF_N: 64, BLOCK_K: 64, RESIDENT: 2 };
+    expect(found).toEqual([[{ ...values, GROUP_M: 8 }, 1, 3]]);
+    for (const kernel of [gemm, gemmPersistent, gemmPersistentTma]) expect(shared(kernel)).toEqual([]);
+  });
+});
+
+describe("should recognize attention", () => {
+  test.each([
+    ["of a loop over all keys", attention, 1, 1],
+    ["of a loop over the keys that some row sees", attentions.inOneLoop, 1, 1],
+    ["of a loop over whole blocks and one over the edge, with a number for each row", attentions.inTwoLoops, 2, 2],
+    ["of keys near each row, with scores that are changed", attentions.windowed, 1, 1],
+    ["without a mask", attentions.unmasked, 1, 1],
+    ["of batches of heads that share keys", attentions.grouped, 1, 1],
+    ["of heads between the elements of a row", attentions.betweenHeads, 1, 1],
+    ["with two blocks to write", attentions.twoOutputs, 1, 2],
+    ["of keys in a window, in three loops", modifications.slidingWindow, 3, 1],
+    ["with scores that approach a number", modifications.softCapped, 1, 1],
+    ["with a bias that follows from the distance", modifications.sloped, 2, 1],
+    ["with a bias that is loaded by distance", relativeAttention, 2, 1],
+    ["with a bias that is loaded for each score", modifications.biased, 1, 1],
+    ["with a slope that is loaded", modifications.loadedSlopes, 1, 1],
+    ["with flags of keys", modifications.padded, 1, 1],
+    ["of documents", modifications.documents, 1, 1],
+    ["of as many keys as are loaded", modifications.lengths, 1, 1],
+  ])("%s", (_, kernel, loops, stores) => {
+    const { form, configs } = attentionOf(kernel);
+    expect([form.loops.length, form.stores.length]).toEqual([loops, stores]);
+    for (const { consumers, config } of configs) expect(consumers).toBe(Number(config.values["BLOCK_M"]) / 64);
+  });
+
+  test("and take as many keys as are fastest, where the keys beyond the last one are hidden", () => {
+    const keys = (kernel: unknown) => attentionOf(kernel).configs.map(({ config }) => config.values["BLOCK_N"]);
+    expect(keys(attention)).toEqual([128, 128, 128]);
+    // More of them would not fit in shared memory, beside what it writes.
+    expect(keys(attentions.twoOutputs)).toEqual([64]);
+    // Its keys beyond the last one count as zeros, as many as a block has.
+    expect(keys(attentions.unmasked)).toEqual([64]);
+    // Its own arithmetic uses the number of keys.
+    expect(keys(attentions.inTwoLoops)).toEqual([64, 64, 128]);
+    expect(keys(attentions.byHead)).toEqual([128, 128]);
+    for (const kernel of [attentions.countingTurns, attentions.countingKeys, attentions.byTurn])
+      expect(keys(kernel)).toEqual([64]);
+  });
+
+  test("and give three consumers rows, where rows are counted in blocks alone", () => {
+    const most = (kernel: unknown) => attentionOf(kernel).configs.map(({ consumers }) => consumers);
+    expect(most(attention)).toEqual([2, 1, 3]);
+    expect(attentionOf(attention).configs.at(-1)!.config.values).toEqual({ BLOCK_M: 192, BLOCK_N: 128 });
+    expect(most(attentions.headsOf64)).toEqual([2, 3]);
+    expect(most(attentions.byHead)).toEqual([2, 3]);
+    const { counted, countedInGrid, endingAtRows, perRow, headsOf128, countingBlocks, countingRows } = attentions;
+    for (const kernel of [counted, countedInGrid, endingAtRows, perRow, headsOf128, countingBlocks, countingRows])
+      expect(most(kernel)).not.toContain(3);
+  });
+
+  test("and begin with the programs whose rows see most keys", () => {
+    const axis = (kernel: unknown) => attentionOf(kernel).longestLast;
+    expect([attention, attentions.inOneLoop, attentions.inTwoLoops].map(axis)).toEqual([0, 0, 0]);
+    expect([attentions.unmasked, attentions.windowed, attentions.grouped].map(axis)).toEqual(Array(3).fill(undefined));
+  });
+
+  test("and find the scores that a number above 0 scales", () => {
+    const count = (kernel: unknown) => attentionOf(kernel).scaled.size;
+    expect([attention, attentions.inOneLoop, attentions.inTwoLoops].map(count)).toEqual([1, 0, 1]);
+    expect([attentions.scaledByAny, attentions.scaledDown].map(count)).toEqual([0, 0]);
+  });
+
+  test("and say where keys end that any row sees, if a hidden key changes nothing", () => {
+    const limits = (kernel: unknown) =>
+      [...attentionOf(kernel).masks.values()].flatMap((masks) =>
+        masks.limits.map(({ isOfRows, more, hides }) => [isOfRows, more, hides]),
+      );
+    expect(limits(attention)).toEqual([
+      [false, 0, true],
+      [true, 1, true],
+    ]);
+    // A score of -1e6 is one that counts where a row has no other.
+    expect(limits(attentions.faded)).toEqual([[false, 0, false]]);
+    expect(limits(attentions.clamped)).toEqual([[false, 0, false]]);
+    // In a turn without keys the sum becomes another.
+    expect(limits(attentions.roundedAway)).toEqual([[false, 0, false]]);
+    expect(limits(attentions.inTwoLoops)).toEqual([]);
+    expect(limits(attentions.betweenKeys)).toEqual([]);
+  });
+});
+
+test.each([
+  ["no product", vectorAdd, "it multiplies no matrices"],
+  ["no product but a reduction", softmax, "it multiplies no matrices"],
+  ["queries that are changed first", attentions.scaledFirst, /^its first product takes queries that no load ahead/],
+  ["a bias whose place follows from state", attentions.fromState, "what it loads follows from state"],
+  ["a bias whose place is loaded", attentions.fromALoad, "what it loads follows from what else it loads"],
+  ["a bias that may change", attentions.fromChanged, "it loads bias, which is no plain input"],
+  ["a volatile bias", attentions.volatile, "it has a volatile load"],
+  ["a bias behind pointers", attentions.fromPointers, /^it loads by pointers/],
+  ["scores of rows put together", attentions.mixing, "tl.flip may mix rows"],
+  ["weights that follow from the sum", attentions.fromTheSum, /^its weights or its state follow from the sum/],
+  ["heads of another length", attentions.longHeads, "its heads have 256 elements; the form takes 64 and 128"],
+  ["blocks of few rows", attentions.fewRows, /^none of its configs has blocks of 64 or 128 rows/],
+  ["a store in the loop", attentions.writesEarly, "it does more than load, multiply and compute"],
+  [
+    "a tile of rows by rows",
+    attentions.thirdProduct,
+    "it has a tile with BLOCK_M on two axes, one of which is the rows",
+  ],
+  ["state that changes twice in a turn", attentions.countedTwice, "its loop changes a state twice"],
+  ["keys that are changed first", attentions.changedKeys, /^it multiplies by what no load in the loop reads/],
+  [
+    "gathered rows",
+    moeGemm,
+    "its lanes do not count up from a scalar on two axes, as pid * BLOCK + tl.arange(0, BLOCK) does",
+  ],
+  [
+    "rows that wrap in 8 bits",
+    near.narrowRows,
+    "its lanes do not count up from a scalar on two axes, as pid * BLOCK + tl.arange(0, BLOCK) does",
+  ],
+  ["unpacked operands", int4Gemm, "its product takes what no load in the loop reads"],
+  ["scaled operands", gemmBlockScaled, "tl.dotScaled has no warp-specialized form"],
+  ["rows put together", near.columnSums, "it puts rows together"],
+  ["a scan down the columns", near.scanned, "tl.cumsum may mix rows"],
+  ["rows turned over", near.flipped, "tl.flip may mix rows"],
+  [
+    "a fold of columns that wrap",
+    near.foldedWrapped,
+    "it folds columns, and an index wraps that decides which columns there are",
+  ],
+  ["a store that shows wrapped rows", near.shifted, "an index wraps, and a store may show the lanes that it wraps"],
+  ["more state in the loop", near.counted, "its loop carries state besides the sum of products"],
+  ["a product that is scaled in the loop", near.decayed, "its product is not added to the state that the loop carries"],
+  ["blocks that are changed first", near.doubled, "its product takes what no load in the loop reads"],
+  ["a masked load", near.masked, "the copy engine takes no mask"],
+  ["a product of float32", near.single, "it multiplies float32; the form takes float16 and bfloat16"],
+  ["an op that Gluon lacks", near.tanhed, "Gluon has no libdevice.tanh"],
+  ["a number for each row", near.rowSums, "it writes a number for each row or column; a product is written in blocks"],
+  ["blocks of two shapes", near.unlikeBlocks, "it writes c in blocks of different shapes"],
+  [
+    "a square of one constexpr",
+    near.square,
+    "rows and columns of its product are both BLOCK_M; give each a constexpr of its own",
+  ],
+  ["places that depend on memory", near.indirect, "where its blocks lie depends on what it loads"],
+  ["tiles that do not fit", near.small, /^none of its configs has tiles that fit/],
+  ["offsets of 64 bits", near.wide, "the copy engine counts in int32, and where its block lies is of another dtype"],
+  ["a branch around the store", near.guarded, "it decides at run time around its product"],
+  ["a value that is decided at run time", near.decided, "it decides at run time around its product"],
+])("should refuse %s", (_, kernel, reason) => {
+  expect(refusal(kernel)).toMatch(reason);
+});
+
+test("should say at which line of the author's a kernel leaves the form", () => {
+  const found = formOf(near.columnSums);
+  expect(found).toBeInstanceOf(Unsuited);
+  const { at } = found as Unsuited;
+  expect(at?.file).toMatch(/products\.ts$/);
+  expect(near.lineOf(at!.line)).toContain("tl.sum(acc.value, 0)");
+});

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { DiagnosticCode } from "../src/diagnostics/catalog/index.js";
-import { excerptOf, type Parts } from "../src/diagnostics/explanations/explanation.js";
+import { exampleExcerpt, type KernelFileParts } from "../src/diagnostics/explanations/explanation.js";
 import { explanations } from "../src/diagnostics/explanations/index.js";
 import { torchFunctions } from "../src/torch/functions.js";
 import { groups } from "../site/pages.js";
@@ -39,7 +39,7 @@ const MISTAKES: readonly DiagnosticCode[] = [
 ];
 
 /** As authors write it: `any` only lets the example compile. */
-const shownOf = (parts: Parts | string): string => excerptOf(parts).replaceAll("(tl as any)", "tl");
+const shownOf = (parts: KernelFileParts | string): string => exampleExcerpt(parts).replaceAll("(tl as any)", "tl");
 
 function mistakes(): string {
   return MISTAKES.map((code, i) => {
@@ -52,7 +52,7 @@ function mistakes(): string {
 }
 
 /** An example without what every kernel of the page has: the lines of its parts, each as code. */
-function short({ params, before, grid, config, spec, body, after }: Parts): string {
+function short({ params, before, grid, config, spec, body, after }: KernelFileParts): string {
   const own = params
     ?.replace(/^x: tensor\(tl\.float32, \["N"\]\)(, )?/, "")
     .replace(/(, )?y: tensor\.out\(tl\.float32, \["N"\]\)/, "")

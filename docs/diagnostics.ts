@@ -1,6 +1,6 @@
 /** docs/diagnostics.md, made from the catalog of messages. */
 import type { Area, DiagnosticCode } from "../src/diagnostics/catalog/index.js";
-import { type Explanation, excerptOf, kernelFileOf } from "../src/diagnostics/explanations/explanation.js";
+import { type Explanation, exampleExcerpt, kernelFileOf } from "../src/diagnostics/explanations/explanation.js";
 import { codesByArea, explanations } from "../src/diagnostics/explanations/index.js";
 
 const titles: Readonly<Record<Area, string>> = {
@@ -29,7 +29,12 @@ function entry(code: DiagnosticCode): string {
   const said = fence("text", `${code}: ${says}`);
   const parts =
     "fails" in explanation
-      ? [fence("ts", excerptOf(explanation.fails)), said, "Instead:", fence("ts", excerptOf(explanation.passes))]
+      ? [
+          fence("ts", exampleExcerpt(explanation.fails)),
+          said,
+          "Instead:",
+          fence("ts", exampleExcerpt(explanation.passes)),
+        ]
       : [
           fence("sh", explanation.command),
           ...(explanation.file === undefined ? [] : ["with `kernel.ts`", fence("ts", explanation.file)]),

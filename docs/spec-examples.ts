@@ -1,7 +1,7 @@
 /** An example of each param builder and each part of a spec: parts of a kernel file, the rest of which is `y = x`. */
 import type { RawSpec } from "../src/dsl/definition.js";
 import type { LaunchOptions } from "../src/params/spec.js";
-import type { Parts } from "../src/diagnostics/explanations/explanation.js";
+import type { KernelFileParts } from "../src/diagnostics/explanations/explanation.js";
 
 const X = `x: tensor(tl.float32, ["N"])`;
 const Y = `y: tensor.out(tl.float32, ["N"])`;
@@ -86,7 +86,7 @@ export const builders = {
     names: "x, y, LARGE, N, BLOCK",
     body: "tl.when(LARGE, () => {\n  tl.store(y.at(i), tl.load(x.at(i)));\n}).otherwise(() => {\n  tl.store(y.at(i), tl.load(x.at(i)).add(0));\n});",
   },
-} as const satisfies Readonly<Record<string, Parts>>;
+} as const satisfies Readonly<Record<string, KernelFileParts>>;
 
 /** Examples of the options of tensors. */
 export const tensorOptions = {
@@ -108,7 +108,7 @@ export const tensorOptions = {
     names: "x, starts, y",
     body: "const row = tl.inBounds(tl.programId(0));\ntl.store(y.at(row), tl.load(x.at(tl.load(starts.at(row)))));",
   },
-} as const satisfies Readonly<Record<string, Parts>>;
+} as const satisfies Readonly<Record<string, KernelFileParts>>;
 
 /** An example of each part of a spec: TypeScript asks for the ones that are missing. */
 export const specParts = {
@@ -147,7 +147,7 @@ export const specParts = {
   },
   flops: { spec: "flops: ({ N }) => 2 * N," },
   doc: { spec: 'doc: "y = x.",' },
-} as const satisfies Readonly<Record<keyof RawSpec, Parts>>;
+} as const satisfies Readonly<Record<keyof RawSpec, KernelFileParts>>;
 
 /** Launch options of a config. */
 export const launchOptions = {
@@ -155,4 +155,4 @@ export const launchOptions = {
   numStages: { config: "config: { BLOCK: 128, numStages: 3 }," },
   numCtas: { config: "config: { BLOCK: 128, numCtas: 1 }," },
   maxnreg: { config: "config: { BLOCK: 128, maxnreg: 128 }," },
-} as const satisfies Readonly<Record<keyof LaunchOptions, Parts>>;
+} as const satisfies Readonly<Record<keyof LaunchOptions, KernelFileParts>>;

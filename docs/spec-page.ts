@@ -1,7 +1,7 @@
 /** docs/spec.md, made from the types of params and specs, the comments above their members, and examples. */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { excerptOf, type Parts } from "../src/diagnostics/explanations/explanation.js";
+import { exampleExcerpt, type KernelFileParts } from "../src/diagnostics/explanations/explanation.js";
 import { builders, launchOptions, specParts, tensorOptions } from "./spec-examples.js";
 
 const read = (path: string): string => readFileSync(resolve(import.meta.dirname, "..", path), "utf8");
@@ -26,7 +26,7 @@ interface Entry {
   readonly name: string;
   readonly text: string;
   /** Absent of what stands inside of another part. */
-  readonly example?: Parts;
+  readonly example?: KernelFileParts;
 }
 
 export interface SpecGroup {
@@ -35,7 +35,7 @@ export interface SpecGroup {
 }
 
 function entriesOf(
-  examples: Readonly<Record<string, Parts>>,
+  examples: Readonly<Record<string, KernelFileParts>>,
   textOf: (name: string) => string | undefined,
 ): readonly Entry[] {
   return Object.entries(examples).map(([name, example]) => {
@@ -96,7 +96,7 @@ const INTRODUCTIONS: Readonly<Record<string, string>> = {
 function chapter({ title, entries }: SpecGroup): string {
   const introduction = INTRODUCTIONS[title];
   const parts = entries.map(({ name, text, example }) =>
-    example ? `### \`${name}\`\n\n${text}\n\n\`\`\`ts\n${excerptOf(example)}\n\`\`\`` : `- \`${name}\`: ${text}`,
+    example ? `### \`${name}\`\n\n${text}\n\n\`\`\`ts\n${exampleExcerpt(example)}\n\`\`\`` : `- \`${name}\`: ${text}`,
   );
   if (entries.every(({ example }) => !example)) return [`### ${title}`, parts.join("\n")].join("\n\n");
   return [`## ${title}`, ...(introduction ? [introduction] : []), ...parts].join("\n\n");

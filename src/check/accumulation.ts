@@ -1,5 +1,5 @@
 /** Autotuning runs the kernel several times, so tensors that it both reads and writes must be restored in between. */
-import { type Diagnostic, problem, type Said } from "../diagnostics/diagnostic.js";
+import { type Diagnostic, errorDiagnostic, type MessageOfCode } from "../diagnostics/diagnostic.js";
 import { autotuneReset } from "../diagnostics/catalog/config-codes.js";
 import { isMemoryParam, type KernelIR } from "../ir/nodes.js";
 import { accesses, type Effects, isWritten } from "../analysis/memory-effects.js";
@@ -8,7 +8,7 @@ export function checkAccumulation(ir: KernelIR): readonly Diagnostic[] {
   if (!ir.tuning.key) return [];
   const reset = new Set([...ir.tuning.resetToZero, ...ir.tuning.restoreValue]);
   const found: Diagnostic[] = [];
-  const refuse = (said: Said) => found.push(problem(said, ir.at));
+  const refuse = (said: MessageOfCode) => found.push(errorDiagnostic(said, ir.at));
   for (const name of reset)
     if (!ir.params.some((param) => param.name === name && isMemoryParam(param)))
       refuse(autotuneReset.unknown(ir.name, name));

@@ -1,6 +1,6 @@
 /** Checks configs against the kernel's constexprs, and what autotuning needs to measure correctly. */
 import { type Config, launchOptionNames } from "../compiled/compiled-kernel.js";
-import { type Diagnostic, problem, type Said, warning } from "../diagnostics/diagnostic.js";
+import { type Diagnostic, errorDiagnostic, type MessageOfCode, warning } from "../diagnostics/diagnostic.js";
 import {
   configMissing,
   configName,
@@ -26,7 +26,7 @@ export function checkConfigs(ir: KernelIR): readonly Diagnostic[] {
     if (first < i) found.push(warning(configRepeated(place(i), first), at));
   });
   if (key) {
-    if (configs.length === 0) found.push(problem(configSources.none(ir.name), ir.at));
+    if (configs.length === 0) found.push(errorDiagnostic(configSources.none(ir.name), ir.at));
   }
   found.push(...checkSpace(ir));
   return found;
@@ -36,8 +36,8 @@ function checkSpace(ir: KernelIR): readonly Diagnostic[] {
   const chosen = ir.params.filter((param) => param.kind === "constexpr" && isChosen(param)).map(({ name }) => name);
   const known = [...chosen, ...launchOptionNames];
   return Object.entries(ir.tuning.space ?? {}).flatMap(([name, values]) => {
-    if (!known.includes(name)) return [problem(tuningSpace.unknown(ir.name, name, known), ir.at)];
-    return Array.isArray(values) && values.length > 0 ? [] : [problem(tuningSpace.empty(ir.name, name), ir.at)];
+    if (!known.includes(name)) return [errorDiagnostic(tuningSpace.unknown(ir.name, name, known), ir.at)];
+    return Array.isArray(values) && values.length > 0 ? [] : [errorDiagnostic(tuningSpace.empty(ir.name, name), ir.at)];
   });
 }
 
@@ -57,7 +57,7 @@ function checkConfig(ir: KernelIR, config: Config, where: string): readonly Diag
   const byName = new Map(constexprs.map((param) => [param.name, param]));
   const expected = constexprs.filter((param) => param.from === "config").map((param) => param.name);
   const found: Diagnostic[] = [];
-  const refuse = (said: Said) => found.push(problem(said, config.at));
+  const refuse = (said: MessageOfCode) => found.push(errorDiagnostic(said, config.at));
   for (const [name, value] of Object.entries(config.values)) {
     const param = byName.get(name);
     if (!param) refuse(configName.unknown(where, name, expected, launchOptionNames));

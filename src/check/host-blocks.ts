@@ -1,7 +1,7 @@
 /**
  * Checks the code around a launch: which values it may use before and after a config is chosen, and which never exist.
  */
-import { type Diagnostic, problem, type Said } from "../diagnostics/diagnostic.js";
+import { type Diagnostic, errorDiagnostic, type MessageOfCode } from "../diagnostics/diagnostic.js";
 import { autotuneKey } from "../diagnostics/catalog/config-codes.js";
 import { specValue } from "../diagnostics/catalog/definition-codes.js";
 import { computedLater, launchOption, specializedNames } from "../diagnostics/catalog/host-codes.js";
@@ -29,7 +29,7 @@ export function checkHost(ir: KernelIR): readonly Diagnostic[] {
     ...launchOptions(ir),
     ...dtypeVariables(ir),
   ];
-  return found.map((said) => problem(said, ir.at));
+  return found.map((said) => errorDiagnostic(said, ir.at));
 }
 
 /** The parameters that a host block uses; for a requirement, those of one condition. */
@@ -56,7 +56,7 @@ const isConstexpr = (param: Param, from: ConstexprParam["from"]): boolean =>
   param.kind === "constexpr" && param.from === from;
 
 /** Derived sizes and launch-time constexprs come before the config; heuristics after it, in the order of params. */
-function computed(ir: KernelIR, param: Param): Said[] {
+function computed(ir: KernelIR, param: Param): MessageOfCode[] {
   const block = computedBy(param);
   if (!block) return [];
   const isHeuristic = isConstexpr(param, "heuristic");
@@ -74,7 +74,7 @@ function computed(ir: KernelIR, param: Param): Said[] {
 }
 
 /** What a tensor holds exists before the launch. A range of a config's constexpr holds for what the configs say. */
-function rangeMistakes(ir: KernelIR, param: Param): Said[] {
+function rangeMistakes(ir: KernelIR, param: Param): MessageOfCode[] {
   const range = rangeOf(param);
   if (range === undefined) return [];
   const decided = (["config", "heuristic", "launch"] as const).flatMap((from) =>
@@ -97,7 +97,7 @@ function reaches(ir: KernelIR, from: Param, to: Param, seen = new Set<Param>()):
   return inputsOf(ir, block).some((input) => input === to || reaches(ir, input, to, seen));
 }
 
-function requirements(ir: KernelIR): Said[] {
+function requirements(ir: KernelIR): MessageOfCode[] {
   return ir.requires.block.yields.flatMap((_, condition) => {
     const inputs = inputsOf(ir, ir.requires, condition);
     const later = inputs
@@ -122,7 +122,7 @@ function keyCovers(ir: KernelIR, param: Param, key: readonly string[], covered =
 }
 
 /** Triton looks up the key among a call's arguments, and silently skips names that are missing. */
-function keys(ir: KernelIR): Said[] {
+function keys(ir: KernelIR): MessageOfCode[] {
   const known = ir.params.filter(
     (param) =>
       param.kind === "size" ||
@@ -130,7 +130,7 @@ function keys(ir: KernelIR): Said[] {
       (param.kind === "constexpr" && param.from !== "config" && param.from !== "heuristic"),
   );
   const names = known.map(({ name }) => name);
-  return (ir.tuning.key ?? []).flatMap((name): Said[] => {
+  return (ir.tuning.key ?? []).flatMap((name): MessageOfCode[] => {
     if (names.includes(name)) return [];
     const param = ir.params.find((other) => other.name === name);
     if (param && isConstexpr(param, "config")) return [autotuneKey.config(ir.name, name)];
@@ -139,7 +139,7 @@ function keys(ir: KernelIR): Said[] {
   });
 }
 
-function specialization(ir: KernelIR): Said[] {
+function specialization(ir: KernelIR): MessageOfCode[] {
   const { doNotSpecialize, doNotSpecializeOnAlignment } = ir.launch;
   const isNumber = (param: Param) => param.kind === "size" || param.kind === "scalar";
   const isAligned = (param: Param) => isNumber(param) || isMemoryParam(param);
@@ -157,8 +157,8 @@ function specialization(ir: KernelIR): Said[] {
 
 const LAUNCH_OPTIONS = ["launchPdl", "launchCooperativeGrid", "enableFpFusion"];
 
-function launchOptions(ir: KernelIR): Said[] {
-  return Object.entries(ir.launch.options).flatMap(([name, value]): Said[] => {
+function launchOptions(ir: KernelIR): MessageOfCode[] {
+  return Object.entries(ir.launch.options).flatMap(([name, value]): MessageOfCode[] => {
     if (!LAUNCH_OPTIONS.includes(name)) return [launchOption(ir.name, name, LAUNCH_OPTIONS)];
     const said = `launch.${name} is ${JSON.stringify(value)}`;
     return typeof value === "boolean" ? [] : [specValue.part(ir.name, said, "launch", "an object of truth values")];
@@ -166,8 +166,8 @@ function launchOptions(ir: KernelIR): Said[] {
 }
 
 /** A dtype variable has one meaning, and something that the caller gives must have it. */
-function dtypeVariables(ir: KernelIR): Said[] {
-  const found: Said[] = [];
+function dtypeVariables(ir: KernelIR): MessageOfCode[] {
+  const found: MessageOfCode[] = [];
   const elems = ir.params.flatMap((param) => {
     const elem = param.kind === "tensor" ? param.dtype : param.kind === "constexpr" ? param.variable : undefined;
     return elem === undefined || typeof elem === "string" ? [] : [{ param, elem }];

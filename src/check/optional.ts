@@ -1,5 +1,5 @@
 /** Optional arguments may only be used where the kernel knows that they are present. */
-import { type Diagnostic, problem } from "../diagnostics/diagnostic.js";
+import { type Diagnostic, errorDiagnostic } from "../diagnostics/diagnostic.js";
 import { notGiven } from "../diagnostics/catalog/control-codes.js";
 import {
   type Argument,
@@ -37,7 +37,7 @@ export function checkOptional(ir: KernelIR): readonly Diagnostic[] {
     const owner = isValue(argument) ? owners.get(argument) : undefined;
     if (!owner || known.has(owner.given)) return;
     const { name } = owner;
-    found.push(problem(notGiven(name), statement.at));
+    found.push(errorDiagnostic(notGiven(name), statement.at));
   }
 
   function visit(block: Block, known: Known): void {

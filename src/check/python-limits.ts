@@ -5,7 +5,7 @@
  * need a part of that depth, so the limits here are lower.
  */
 import { deepProgram } from "../diagnostics/catalog/control-codes.js";
-import { type Diagnostic, problem } from "../diagnostics/diagnostic.js";
+import { type Diagnostic, errorDiagnostic } from "../diagnostics/diagnostic.js";
 import {
   type Argument,
   type Block,
@@ -38,8 +38,8 @@ function tooDeep({ statements }: Block, loops: number, levels: number): Diagnost
     const inner = blocksOf(statement);
     if (inner.length === 0) continue;
     const inLoops = loops + (statement.kind === "if" ? 0 : 1);
-    if (inLoops > LOOPS) return problem(deepProgram.loops(LOOPS), statement.at);
-    if (levels + 1 > LEVELS) return problem(deepProgram.branches(LEVELS), statement.at);
+    if (inLoops > LOOPS) return errorDiagnostic(deepProgram.loops(LOOPS), statement.at);
+    if (levels + 1 > LEVELS) return errorDiagnostic(deepProgram.branches(LEVELS), statement.at);
     for (const block of inner) {
       const deeper = tooDeep(block, inLoops, levels + 1);
       if (deeper) return deeper;
@@ -57,7 +57,7 @@ function tooManyCalls({ functions }: KernelIR): Diagnostic | undefined {
       for (const callee of calleesOf(statement)) depth = Math.max(depth, 1 + (depths.get(callee) ?? 0));
     });
     depths.set(helper, depth);
-    if (depth > CALLS) return problem(deepProgram.calls(CALLS), helper.at);
+    if (depth > CALLS) return errorDiagnostic(deepProgram.calls(CALLS), helper.at);
   }
   return undefined;
 }
@@ -74,7 +74,7 @@ function tooLarge({ block }: HostBlock): Diagnostic | undefined {
   const ops = block.statements.filter((statement): statement is OpStatement => statement.kind === "op");
   for (const statement of ops) {
     const size = argumentsOf(statement).reduce((total, argument) => total + sizeOf(argument), 1);
-    if (size > HOST_OPS) return problem(deepProgram.host(HOST_OPS), statement.at);
+    if (size > HOST_OPS) return errorDiagnostic(deepProgram.host(HOST_OPS), statement.at);
     for (const result of statement.results) sizes.set(result, size);
   }
   return undefined;

@@ -3,8 +3,8 @@
  * each dtype variable, and every field of the type must come out the same. An arm that the dtypes exclude is no code
  * for them.
  */
-import { type Diagnostic, problem } from "../diagnostics/diagnostic.js";
-import { brokenRule } from "../diagnostics/catalog/rule-codes.js";
+import { type Diagnostic, errorDiagnostic } from "../diagnostics/diagnostic.js";
+import { ruleViolation } from "../diagnostics/catalog/rule-codes.js";
 import { reachedOps } from "../analysis/compiled-ops.js";
 import { type DTypeBinding, dtypeBindings, dtypeConstants, substitution } from "../analysis/dtype-bindings.js";
 import type { KernelIR, OpStatement } from "../ir/nodes.js";
@@ -19,7 +19,8 @@ export function checkStructure(ir: KernelIR): readonly Diagnostic[] {
     const [bound, suffix] = [substitution(binding), suffixOf(binding)];
     for (const statement of reachedOps(ir, dtypeConstants(made, binding))) {
       const message = retype(statement, bound, suffix);
-      if (message !== "") found.set(`${message}@${statement.at?.line}`, problem(brokenRule(message), statement.at));
+      if (message !== "")
+        found.set(`${message}@${statement.at?.line}`, errorDiagnostic(ruleViolation(message), statement.at));
     }
   }
   return [...found.values()];

@@ -3,7 +3,7 @@
  * dots, and what an op's own rule refuses once the sizes are known.
  */
 import { tooThin, MAX_NUMEL, DESCRIPTOR_BYTES } from "../types/limits.js";
-import { type Diagnostic, problem } from "../diagnostics/diagnostic.js";
+import { type Diagnostic, errorDiagnostic } from "../diagnostics/diagnostic.js";
 import { dotSize, tileSize } from "../diagnostics/catalog/config-codes.js";
 import { compiledOps, constantsOf, reachedStatements } from "../analysis/compiled-ops.js";
 import { constexprValue } from "../types/constexpr-value.js";
@@ -100,7 +100,7 @@ function checkSizes(statement: OpStatement, sizes: Sizes, where: string): Diagno
     return "shape" in of ? { ...of, shape: of.shape.map(dim) } : of;
   };
   const answer = statement.op.infer(typedArguments(statement, { type, elem: (elem) => elem }));
-  return typeof answer === "string" ? problem(tileSize.rule(answer, where), statement.at) : undefined;
+  return typeof answer === "string" ? errorDiagnostic(tileSize.rule(answer, where), statement.at) : undefined;
 }
 
 type Numbers = Readonly<Record<string, unknown>>;
@@ -133,18 +133,18 @@ function checkTile(value: Value, sizes: Sizes, where: string): Diagnostic | unde
   for (const dim of type.shape) {
     const size = sizes(dim);
     if (size === undefined) return undefined;
-    if (!isPower(size)) return problem(tileSize.dimension(dim, size, where), value.at);
+    if (!isPower(size)) return errorDiagnostic(tileSize.dimension(dim, size, where), value.at);
     numel *= size;
   }
   if (type.kind === "descriptor") {
     const last = type.shape.at(-1)!;
     const [size, bits] = [sizes(last)!, narrowest(type.to)];
     const least = (DESCRIPTOR_BYTES * 8) / bits;
-    if (size < least) return problem(tileSize.descriptor(last, size, where, bits, least), value.at);
+    if (size < least) return errorDiagnostic(tileSize.descriptor(last, size, where, bits, least), value.at);
   }
   if (numel <= MAX_NUMEL) return undefined;
   const shape = `[${type.shape.join(", ")}]`;
-  return problem(tileSize.elements(shape, numel, where, MAX_NUMEL), value.at);
+  return errorDiagnostic(tileSize.elements(shape, numel, where, MAX_NUMEL), value.at);
 }
 
 const narrowest = (elem: Elem): number => Math.min(...members(elem).map((name) => dtypeTable[name].bits));
@@ -155,6 +155,6 @@ function checkLeast(statement: OpStatement, sizes: Sizes, where: string): readon
   return bounds.flatMap((bound) => {
     const size = sizes(bound.dim);
     const why = size === undefined ? undefined : tooThin(bound, size, where);
-    return why === undefined ? [] : problem(said(why), statement.at);
+    return why === undefined ? [] : errorDiagnostic(said(why), statement.at);
   });
 }

@@ -1,5 +1,5 @@
 /** Tells the author which version of Triton the kernel needs, before a user finds out. */
-import { type Diagnostic, problem, warning } from "../diagnostics/diagnostic.js";
+import { type Diagnostic, errorDiagnostic, warning } from "../diagnostics/diagnostic.js";
 import { tritonVersion } from "../diagnostics/catalog/definition-codes.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { usesOf39 } from "../analysis/version-requirements.js";
@@ -13,7 +13,9 @@ export function checkVersions(ir: KernelIR): readonly Diagnostic[] {
     const needs = `${ir.name}: ${name}, used like this, needs Triton 3.9`;
     found.set(
       key,
-      ir.triton === "3.6" ? problem(tritonVersion.refused(needs), at) : warning(tritonVersion.needed(needs), at),
+      ir.triton === "3.6"
+        ? errorDiagnostic(tritonVersion.refused(needs), at)
+        : warning(tritonVersion.needed(needs), at),
     );
   }
   return [...found.values()];

@@ -5,7 +5,7 @@
  * tells, and the kernel is refused.
  */
 import { unusedValue } from "../diagnostics/catalog/control-codes.js";
-import { type Diagnostic, problem, warning } from "../diagnostics/diagnostic.js";
+import { type Diagnostic, errorDiagnostic, warning } from "../diagnostics/diagnostic.js";
 import { hasFalsyObjects } from "../ir/falsy-objects.js";
 import type { Argument, Block, KernelIR, OpStatement, ReadStatement, Statement, Value } from "../ir/nodes.js";
 import { argumentsOf, bodiesOf, hostBlocksOf, resultsOf, valuesIn, walkUses } from "../ir/walk.js";
@@ -21,7 +21,8 @@ export function checkUnused(ir: KernelIR, canTell = hasFalsyObjects()): readonly
     const { at } = statement;
     const name = statement.kind === "op" ? statement.op.name : "value";
     const isTruth = resultsOf(statement).some(({ type }) => isTruthType(type));
-    const said = isTruth && mayBeTaken ? problem(unusedValue.truth(name), at) : warning(unusedValue.result(name), at);
+    const said =
+      isTruth && mayBeTaken ? errorDiagnostic(unusedValue.truth(name), at) : warning(unusedValue.result(name), at);
     found.set(`${at?.file}:${at?.line}:${at?.column}:${name}`, said);
   }
   const unasked = [...found.values(), ...unusedFlags(ir, mayBeTaken)];
@@ -42,7 +43,7 @@ function unusedFlags(ir: KernelIR, mayBeTaken: boolean): readonly Diagnostic[] {
     .map(([{ parameter = "given", type }, at]) =>
       // `===` of a word is false whatever the word is taken for.
       mayBeTaken || isWordType(type)
-        ? problem(unusedValue.parameter(parameter, isWordType(type)), at)
+        ? errorDiagnostic(unusedValue.parameter(parameter, isWordType(type)), at)
         : warning(unusedValue.flag(parameter), at),
     );
 }

@@ -1,7 +1,7 @@
 /** What an author says of tolerances: of all outputs, and of some by their names. */
 import type { GivenTolerance, Tolerance } from "./compiled-kernel.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
-import { nearName } from "../diagnostics/did-you-mean.js";
+import { suggestName } from "../diagnostics/did-you-mean.js";
 import { specValue } from "../diagnostics/catalog/definition-codes.js";
 
 const PARTS: readonly string[] = ["rtol", "atol", "rms", "share"] satisfies readonly (keyof Tolerance)[];
@@ -52,7 +52,7 @@ export function checkOutputTolerances(
   for (const [output, own] of Object.entries(given ?? {})) {
     if (typeof own !== "object") continue;
     const found = outputs.find(({ name }) => name === output);
-    if (!found) fail(specValue.toleratedOutput(kernel, output, names, nearName(output, names)), at);
+    if (!found) fail(specValue.toleratedOutput(kernel, output, names, suggestName(output, names)), at);
     if (found.holds === "floats" && own.share !== undefined) fail(specValue.shareOfFloats(kernel, output), at);
     if (found.holds === "integers" && (own.rtol ?? own.rms) !== undefined)
       fail(specValue.toleranceOfIntegers(kernel, output), at);

@@ -61,17 +61,21 @@ export function formatDiagnostic(diagnostic: Diagnostic): string {
 }
 
 /** What a code of the catalog says. */
-export type Said = Message<DiagnosticCode>;
+export type MessageOfCode = Message<DiagnosticCode>;
 /** What a message may have beside its sentence and its place. */
-export type Beside = Partial<Pick<Diagnostic, "related" | "edit">>;
+export type DiagnosticDetails = Partial<Pick<Diagnostic, "related" | "edit">>;
 
 /** An error. */
-export function problem(said: Said, at?: Location | undefined, beside: Beside = {}): Diagnostic {
+export function errorDiagnostic(
+  said: MessageOfCode,
+  at?: Location | undefined,
+  beside: DiagnosticDetails = {},
+): Diagnostic {
   return { code: said.code, severity: "error", message: said.message, ...(at && { at }), ...given(beside) };
 }
 
 /** A warning. */
-export function warning(said: Said, at?: Location | undefined, beside: Beside = {}): Diagnostic {
+export function warning(said: MessageOfCode, at?: Location | undefined, beside: DiagnosticDetails = {}): Diagnostic {
   return { code: said.code, severity: "warning", message: said.message, ...(at && { at }), ...given(beside) };
 }
 
@@ -82,14 +86,14 @@ interface Heard {
 let heard: Heard | undefined;
 
 /** Throws one error. */
-export function fail(said: Said, at?: Location | undefined, beside?: Beside): never {
-  const error = new TileScriptError([problem(said, at, beside)]);
+export function fail(said: MessageOfCode, at?: Location | undefined, beside?: DiagnosticDetails): never {
+  const error = new TileScriptError([errorDiagnostic(said, at, beside)]);
   if (heard) heard.first ??= error;
   throw error;
 }
 
 /** Runs code that tries what may be refused, inside code that is heeded: an error that it catches is an answer to it. */
-export function asking<T>(body: () => T): T {
+export function probe<T>(body: () => T): T {
   const outer = heard;
   heard = undefined;
   try {
@@ -100,7 +104,7 @@ export function asking<T>(body: () => T): T {
 }
 
 /** Runs the author's code. An error that it catches, in a `try` or a `finally`, is thrown at its end. */
-export function heeding<T>(body: () => T): T {
+export function rethrowSwallowedErrors<T>(body: () => T): T {
   const outer = heard;
   const inner: Heard = {};
   heard = inner;
@@ -116,6 +120,6 @@ export function heeding<T>(body: () => T): T {
 }
 
 /** Without the parts that are undefined, which JSON would not show either. */
-function given(beside: Beside): Beside {
+function given(beside: DiagnosticDetails): DiagnosticDetails {
   return Object.fromEntries(Object.entries(beside).filter(([, part]) => part !== undefined));
 }

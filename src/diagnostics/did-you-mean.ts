@@ -1,12 +1,12 @@
 /** The name that an author may have meant. */
 
 /** The one of `names` that is spelt like `name`, apart from case, `_` and a letter or two; undefined if none is. */
-export function nearName(name: string, names: readonly string[]): string | undefined {
+export function suggestName(name: string, names: readonly string[]): string | undefined {
   return nearest(name, names)[0];
 }
 
 /** The same, if no other name is as near: what the author must have meant. */
-export function onlyNearName(name: string, names: readonly string[]): string | undefined {
+export function suggestUniqueName(name: string, names: readonly string[]): string | undefined {
   const [near, ...others] = nearest(name, names);
   return others.length === 0 ? near : undefined;
 }

@@ -13,7 +13,7 @@ const own = String(import.meta.url)
 (all[COPIES] ??= new Set()).add(own);
 
 /** The end of a message about something that another copy may have made. */
-export function otherCopies(): string {
+export function duplicatePackageHint(): string {
   const places = [...(all[COPIES] ?? [])];
   if (places.length < 2) return "";
   return `; this program has ${places.length} copies of tilescript, ${places.join(" and ")}: import one alone (npm ls tilescript)`;

@@ -1,6 +1,6 @@
 /** What is said of names that authors bring from Python and that JavaScript does not have. */
 import { unknownName } from "./catalog/operand-codes.js";
-import type { Said } from "./diagnostic.js";
+import type { MessageOfCode } from "./diagnostic.js";
 
 /** Names of Python's that are none in JavaScript. */
 const pythonNames: Readonly<Record<string, string>> = {
@@ -53,7 +53,7 @@ const optionNames: Readonly<Record<string, string>> = {
 };
 
 /** What is said of a name that stands for an argument, `f(axis = 1)`, or undefined for one that no op of Triton has. */
-export function keywordName(name: string): Said | undefined {
+export function keywordName(name: string): MessageOfCode | undefined {
   if (Object.hasOwn(pythonNames, name)) return unknownName.undefined(name, pythonNames[name]!);
   return Object.hasOwn(optionNames, name) ? unknownName.unimported(name, optionNames[name]!) : undefined;
 }
@@ -62,7 +62,7 @@ export function keywordName(name: string): Said | undefined {
 export const EXPORTS = /^(?:tl|libdevice|tensor|scalar|pointer|descriptor|constexpr)$/;
 
 /** What is said of a name that a file uses outside of functions, as in a spec's lists, and that is not defined. */
-export function undefinedName(error: Error): Said | undefined {
+export function undefinedName(error: Error): MessageOfCode | undefined {
   const made = /^(\w+) is not a constructor$/.exec(error.message)?.[1];
   if (made !== undefined && EXPORTS.test(made)) return unknownName.constructed(made);
   const name = /^(\w+) is not defined$/.exec(error.message)?.[1];

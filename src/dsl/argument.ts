@@ -2,7 +2,7 @@
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { argumentList } from "../diagnostics/catalog/operand-codes.js";
-import { brokenRule } from "../diagnostics/catalog/rule-codes.js";
+import { ruleViolation } from "../diagnostics/catalog/rule-codes.js";
 import type { Builder } from "../ir/builder.js";
 import { isState } from "../ir/handle.js";
 import type { Argument } from "../ir/nodes.js";
@@ -10,7 +10,7 @@ import { failOnState, toArgument } from "../ops/define.js";
 
 /** Fails with `why`, unless it is empty. */
 export function must(why: string, at: Location | undefined): void {
-  if (why !== "") fail(brokenRule(why), at);
+  if (why !== "") fail(ruleViolation(why), at);
 }
 
 /** Fails if a call got more than it takes: JavaScript would drop an arm or an option without a word. */

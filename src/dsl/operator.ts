@@ -1,5 +1,5 @@
 /** An operator of PyTorch, defined out of kernels. */
-import { fail, heeding, type Location } from "../diagnostics/diagnostic.js";
+import { fail, rethrowSwallowedErrors, type Location } from "../diagnostics/diagnostic.js";
 import { missingPart, pythonName } from "../diagnostics/catalog/definition-codes.js";
 import {
   operatorAlias,
@@ -88,7 +88,7 @@ export function traceOperator(
   const face = trace(new KernelDefinition(name, { ...spec, grid: () => [1] }, () => undefined, at), source);
   checkParams(face);
   const recording = new Recording(definition, face, traceKernel);
-  const { forward, backward } = heeding(() => {
+  const { forward, backward } = rethrowSwallowedErrors(() => {
     const recorded = recording.forward();
     return { forward: recorded, backward: recording.backward(recorded) };
   });

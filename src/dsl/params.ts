@@ -1,5 +1,5 @@
 /** How an author declares a kernel's params. These are descriptions only: tracing makes a value for each. */
-import { fail, type Location, type Said } from "../diagnostics/diagnostic.js";
+import { fail, type Location, type MessageOfCode } from "../diagnostics/diagnostic.js";
 import {
   descriptorPadding,
   paramChoices,
@@ -95,7 +95,7 @@ function taking<Builder extends (...args: never[]) => unknown>(what: string, mos
   return checked as unknown as Builder;
 }
 
-function whyNoDType(builder: string, given: unknown, example?: string): Said {
+function whyNoDType(builder: string, given: unknown, example?: string): MessageOfCode {
   const dtype = dtypeOfText(given);
   return dtype === undefined ? paramDType.missing(builder, example) : paramDType.text(builder, dtype);
 }

@@ -2,7 +2,7 @@
 import { typeOfArgument } from "../ir/typed.js";
 import { type Builder, builder } from "../ir/builder.js";
 import { fail } from "../diagnostics/diagnostic.js";
-import { brokenRule } from "../diagnostics/catalog/rule-codes.js";
+import { ruleViolation } from "../diagnostics/catalog/rule-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { Handle, isState, STATE } from "../ir/handle.js";
 import type { Argument, OpStatement, Variable } from "../ir/nodes.js";
@@ -84,10 +84,10 @@ export const mut = ((initial: unknown, ...more: unknown[]): MutHandle => {
   if (repeated) return new MutHandle(repeated);
   const at = captureLocation();
   const again = "mut: this is state already; start from its .value";
-  if (isState(initial)) fail(brokenRule(again), at, recorder.mend(at, { kind: "value" }));
+  if (isState(initial)) fail(ruleViolation(again), at, recorder.mend(at, { kind: "value" }));
   const value = argumentOf(recorder, initial, "mut: takes a tile, a pointer or a number", at);
   const type = inferMut(typeOfArgument(value));
-  if (typeof type === "string") fail(brokenRule(type), at);
+  if (typeof type === "string") fail(ruleViolation(type), at);
   const variable = recorder.variable(type, at);
   recorder.append({ kind: "let", variable, initial: recorder.unnamed(() => strong(recorder, type, value)), at });
   return new MutHandle(variable);

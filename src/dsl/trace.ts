@@ -2,7 +2,13 @@
 import { typeOfArgument } from "../ir/typed.js";
 import { checkOutputTolerances, type ToleratedOutput } from "../compiled/declared-tolerance.js";
 import { launchOptionNames, SPECIALISE, type Specialize } from "../compiled/compiled-kernel.js";
-import { type Diagnostic, fail, heeding, type Location, TileScriptError } from "../diagnostics/diagnostic.js";
+import {
+  type Diagnostic,
+  fail,
+  rethrowSwallowedErrors,
+  type Location,
+  TileScriptError,
+} from "../diagnostics/diagnostic.js";
 import { placeThrown } from "../diagnostics/callsite.js";
 import { changedState, earlyExit, loopBounds, unusedValue } from "../diagnostics/catalog/control-codes.js";
 import { kernelResult, specValue } from "../diagnostics/catalog/definition-codes.js";
@@ -47,7 +53,7 @@ type Meta = Readonly<Record<string, Handle>>;
 /** The program that a kernel's body, grid and other callbacks describe. `source` says where the author wrote each. */
 export function trace(kernel: KernelDefinition, source?: SourceIndex): KernelIR {
   try {
-    return heeding(() => traced(kernel, source));
+    return rethrowSwallowedErrors(() => traced(kernel, source));
   } catch (error) {
     const said = pythonName(error, Object.keys(ops), argumentNames(kernel));
     if (said) fail(said, placeThrown(error as Error) ?? kernel.at);

@@ -2,8 +2,8 @@
 import { unknownName } from "../diagnostics/catalog/operand-codes.js";
 import { stateAsValue } from "../diagnostics/catalog/rule-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
-import { fail, type Said } from "../diagnostics/diagnostic.js";
-import { nearName } from "../diagnostics/did-you-mean.js";
+import { fail, type MessageOfCode } from "../diagnostics/diagnostic.js";
+import { suggestName } from "../diagnostics/did-you-mean.js";
 import { activeBuilder } from "../ir/builder.js";
 import { EXPORTS, keywordName } from "../diagnostics/python-names.js";
 import { Handle, valueOf } from "../ir/handle.js";
@@ -27,7 +27,7 @@ type Names = Readonly<Record<string, string>>;
 const ASKED_BY_TOOLS = /^(?:then|toJSON|inspect|asymmetricMatch|nodeType|tagName|_.*|[$@]{2}.*)$/;
 
 /** What is said of a name; `receiver` is the object that was asked. */
-type Answer = (name: string, receiver: object) => Said;
+type Answer = (name: string, receiver: object) => MessageOfCode;
 
 interface Refusals {
   /** Of a name that is read. */
@@ -36,7 +36,7 @@ interface Refusals {
   readonly mend?: (name: string) => Mend | undefined;
   /** Of a name that is written. */
   readonly written?: Answer;
-  readonly iterated?: (receiver: object) => Said;
+  readonly iterated?: (receiver: object) => MessageOfCode;
   /** What every such object has. */
   readonly base?: object;
 }
@@ -70,10 +70,10 @@ export function guarded<Names extends object>(names: Names): Names {
   });
 }
 
-function ofLanguage(name: string, known: readonly string[]): Said {
+function ofLanguage(name: string, known: readonly string[]): MessageOfCode {
   const table: Names = { ...foreignFunctions, ...foreignConstants, ...foreignNumbers };
   const own = Object.hasOwn(table, name) ? table[name] : undefined;
-  const near = nearName(name, known);
+  const near = suggestName(name, known);
   const instead =
     own ??
     (Object.hasOwn(libdevice, name) ? `libdevice.${name}(…)` : undefined) ??
@@ -84,12 +84,12 @@ function ofLanguage(name: string, known: readonly string[]): Said {
 }
 
 function inLibdevice(name: string): string | undefined {
-  const near = nearName(name, Object.keys(libdevice));
+  const near = suggestName(name, Object.keys(libdevice));
   return near === undefined ? undefined : `libdevice.${near}(…)`;
 }
 
 /** What is said of a method of other values that such a value lacks: `a.at(i).load()`. */
-export function foreignTo(handle: Handle, name: string): Said | undefined {
+export function foreignTo(handle: Handle, name: string): MessageOfCode | undefined {
   const { type } = valueOf(handle);
   const table = type.kind === "tile" ? {} : (tables[type.kind] ?? {});
   return Object.hasOwn(table, name) ? unknownName.instead(name, wordOf(type), table[name]!) : undefined;
@@ -103,7 +103,7 @@ const tables: Partial<Record<Type["kind"], Names>> = {
 };
 
 /** What a tensor says of a property that only tiles have. */
-export const noFact = (name: keyof typeof foreignTensorFacts): Said =>
+export const noFact = (name: keyof typeof foreignTensorFacts): MessageOfCode =>
   unknownName.instead(name, "this tensor", foreignTensorFacts[name]);
 
 const wordOf = (type: Type): string => (type.kind === "constexpr" ? "a constexpr" : `this ${type.kind}`);
@@ -123,15 +123,15 @@ const ofValue =
     const table = tables[type.kind] ?? {};
     if (Object.hasOwn(table, name)) return unknownName.instead(name, of, table[name]!);
     if (functions.includes(name)) return unknownName.instead(name, of, `tl.${name}(x)`);
-    const method = nearName(name, Object.getOwnPropertyNames(Handle.prototype));
+    const method = suggestName(name, Object.getOwnPropertyNames(Handle.prototype));
     if (method !== undefined) return unknownName.instead(name, of, `x.${method}`);
-    const called = nearName(name, functions);
+    const called = suggestName(name, functions);
     const instead = called === undefined ? inLibdevice(name) : `tl.${called}(x)`;
     return instead ? unknownName.instead(name, of, instead) : unknownName.unlike(name, `${of} (${showType(type)})`);
   };
 
 /** What is said of an op's only result that is taken for a list, as PyTorch's functions and Triton's with indices give. */
-function severalResults(receiver: object): Said | undefined {
+function severalResults(receiver: object): MessageOfCode | undefined {
   const value = valueOf(receiver as Handle);
   const made = activeBuilder()?.statements.findLast((each) => each.kind === "op" && each.results[0] === value);
   if (made?.kind !== "op" || made.results.length !== 1) return undefined;
@@ -150,7 +150,7 @@ function insteadOfElements(type: Type): string {
 }
 
 /** What is said of a property that is assigned: `y.at(i).value = x`. */
-function writing(name: string, type: Type): Said {
+function writing(name: string, type: Type): MessageOfCode {
   const store = tables[type.kind]?.["store"];
   return type.kind === "tile" || store === undefined
     ? unknownName.set(name, wordOf(type))
@@ -200,7 +200,7 @@ export function namedArguments<Args extends object>(kernel: string, args: Args):
 }
 
 /** What is said of the engine's complaint about a call or an assignment. */
-function misused(complaint: string): Said | undefined {
+function misused(complaint: string): MessageOfCode | undefined {
   if (complaint.startsWith("Assignment to constant variable")) return unknownName.constant();
   const [, of, name] = /^([\w$.]+)\.(\w+) is not a function$/.exec(complaint) ?? [];
   if (of === undefined || name === undefined) return undefined;
@@ -214,7 +214,11 @@ function misused(complaint: string): Said | undefined {
  * What is said of a name that is not defined, and of a dtype that is called. `functions` are the names of `tl`, `known`
  * those of the kernel's arguments.
  */
-export function pythonName(error: unknown, functions: readonly string[], known: readonly string[]): Said | undefined {
+export function pythonName(
+  error: unknown,
+  functions: readonly string[],
+  known: readonly string[],
+): MessageOfCode | undefined {
   if (error instanceof TypeError) return misused(error.message);
   const name = error instanceof ReferenceError ? /^(\w+) is not defined$/.exec(error.message)?.[1] : undefined;
   if (name === undefined) return undefined;
@@ -222,6 +226,6 @@ export function pythonName(error: unknown, functions: readonly string[], known: 
   if (EXPORTS.test(name)) return unknownName.unexported(name);
   const own = keywordName(name);
   if (own) return own;
-  const near = nearName(name, functions);
+  const near = suggestName(name, functions);
   return near === undefined ? unknownName.undeclared(name) : unknownName.unimported(name, `tl.${near}`);
 }

@@ -1,7 +1,7 @@
 /** The argument of `--types`: what a launch passes for each parameter, such as `x:*fp16,M:i32,BLOCK=64`. */
 import { dtypeTable, type DTypeName } from "../types/dtype.js";
 import type { GivenArgument, GivenSignature, Known } from "./tree.js";
-import { nearName } from "../diagnostics/did-you-mean.js";
+import { suggestName } from "../diagnostics/did-you-mean.js";
 import { dtypeName, isDTypeName, SHORT_NAMES } from "./value.js";
 
 /** Triton's own name of a dtype in signatures: `fp16` for `float16`, `i32` for `int32`. */
@@ -104,7 +104,7 @@ function typeInstead(name: string, given: string): string {
   const [, star = "", dtype = "", tail = ""] = /^(\**)\s*(?:(?:tl|torch)\.)?(\w*)(.*)$/s.exec(given) ?? [];
   const typeNamed = (each: string): string | undefined =>
     OTHER_NAMES[each.toLowerCase()] ??
-    (isDTypeName(each) ? tritonName(each) : nearName(each, [...SHORT_NAMES, ...Object.keys(dtypeTable)]));
+    (isDTypeName(each) ? tritonName(each) : suggestName(each, [...SHORT_NAMES, ...Object.keys(dtypeTable)]));
   const meant = typeNamed(dtype);
   if (/[;\s]\s*\w+\s*[:=]/.test(tail)) return `separate parameters by commas, such as ${name}:${star}${dtype},n:i32`;
   if (star.length > 1) return `a pointer to pointers is an array of addresses, ${name}:*i64`;

@@ -2,7 +2,7 @@
  * Builds IR: the open blocks and their statements. Everything that makes IR goes through this class, so scoping,
  * locations and value identity are decided in one place.
  */
-import { type Edit, fail, type Location, type Said } from "../diagnostics/diagnostic.js";
+import { type Edit, fail, type Location, type MessageOfCode } from "../diagnostics/diagnostic.js";
 import { helperCapture, outsideKernel, scopeEscape, unreachable } from "../diagnostics/catalog/control-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import {
@@ -46,7 +46,7 @@ export class Builder {
   }
 
   /** Refuses that JavaScript compares what a property gives, which has no value before the kernel is compiled. */
-  refuseCompared(say: (how: string) => Said): void {
+  refuseCompared(say: (how: string) => MessageOfCode): void {
     const at = this.source && captureLocation();
     const compared = at && this.source?.compared(at);
     if (compared) fail(say(compared.how), compared.at);

@@ -4,7 +4,14 @@
  * part of the program. To find it, each body is entered again after it was recorded and must give the same statements:
  * with the bodies inside it, with one arm of each branch at a time, and with none of them.
  */
-import { asking, type Diagnostic, fail, type Location, problem, TileScriptError } from "../diagnostics/diagnostic.js";
+import {
+  probe,
+  type Diagnostic,
+  fail,
+  type Location,
+  errorDiagnostic,
+  TileScriptError,
+} from "../diagnostics/diagnostic.js";
 import { changedState, earlyExit } from "../diagnostics/catalog/control-codes.js";
 import { tracedCondition } from "../diagnostics/catalog/source-codes.js";
 import { captureLocation, placeThrown } from "../diagnostics/callsite.js";
@@ -145,10 +152,10 @@ export function questioned(recorder: Builder): Diagnostic | undefined {
   if (!hasFalsyObjects()) return undefined;
   for (const { again, at } of recorder.questions) {
     try {
-      asking(() => questioning(again));
+      probe(() => questioning(again));
     } catch (error) {
       const [first] = error instanceof TileScriptError ? error.diagnostics : [];
-      return problem(tracedCondition.asked(), first?.at ?? placeThrown(error as Error) ?? at);
+      return errorDiagnostic(tracedCondition.asked(), first?.at ?? placeThrown(error as Error) ?? at);
     }
   }
   return undefined;

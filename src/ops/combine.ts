@@ -2,7 +2,7 @@
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { helperArgument, helperCapture, helperFunction } from "../diagnostics/catalog/control-codes.js";
 import { argumentList } from "../diagnostics/catalog/operand-codes.js";
-import { brokenRule } from "../diagnostics/catalog/rule-codes.js";
+import { ruleViolation } from "../diagnostics/catalog/rule-codes.js";
 import { expandDims, type TileArray } from "../numerics/array.js";
 import { foldLanes, lastAlong, mapLanes } from "../numerics/array-fold.js";
 import { builder } from "../ir/builder.js";
@@ -146,7 +146,7 @@ function scalarOf(type: Type & { kind: "tile" }): Handle {
 function combineOf(what: string, x: unknown, combine: unknown, at: Location | undefined): unknown {
   const tiles = (Array.isArray(x) ? x : [x]).map((tile) => (isHandle(tile) ? valueOf(tile).type : undefined));
   const why = tiles.includes(undefined) ? `${what}: needs a tile, or a list of tiles` : whyTiles(what, tiles as Type[]);
-  if (why !== "") fail(brokenRule(why), at);
+  if (why !== "") fail(ruleViolation(why), at);
   const side = () => {
     const scalars = tiles.map((type) => scalarOf(type as Type & { kind: "tile" }));
     return Array.isArray(x) ? scalars : scalars[0];

@@ -3,8 +3,8 @@ import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { deepProgram } from "../diagnostics/catalog/control-codes.js";
 import { hostOnly } from "../diagnostics/catalog/host-codes.js";
-import { argumentList, meantOption, unknownOption } from "../diagnostics/catalog/operand-codes.js";
-import { brokenRule, stateAsValue } from "../diagnostics/catalog/rule-codes.js";
+import { argumentList, suggestOption, unknownOption } from "../diagnostics/catalog/operand-codes.js";
+import { ruleViolation, stateAsValue } from "../diagnostics/catalog/rule-codes.js";
 import { type Builder, builder } from "../ir/builder.js";
 import { elemOf, isDType as isDTypeToken } from "../types/dtype.js";
 import { Handle, isHandle, isState, valueOf } from "../ir/handle.js";
@@ -180,7 +180,7 @@ export function failOnUnknown(
   known: readonly string[],
   at: Location | undefined,
 ): never {
-  const to = meantOption(option, known);
+  const to = suggestOption(option, known);
   const edit = to === undefined ? {} : recorder.mend(at, { kind: "rename", from: option, to });
   return fail(unknownOption(what, option, known), at, edit);
 }
@@ -283,7 +283,7 @@ function inferTypes(
   at: Location | undefined,
 ): readonly Type[] {
   const answer = op.infer(typedArguments({ op, operands, options }));
-  if (typeof answer === "string") fail(brokenRule(answer), at);
+  if (typeof answer === "string") fail(ruleViolation(answer), at);
   const types = "kind" in answer ? (answer.kind === "none" ? [] : [answer]) : answer;
   // The text of a constexpr names it, with the texts of its operands: of those used twice each, it doubles.
   if (types.some((type) => type.kind === "constexpr" && type.text.length > MOST_TEXT)) fail(deepProgram.constant(), at);

@@ -2,7 +2,7 @@
 import { ts } from "./typescript.js";
 import { earlyExit } from "../diagnostics/catalog/control-codes.js";
 import { hiddenCoercion, tracedCondition, unreadSource } from "../diagnostics/catalog/source-codes.js";
-import type { Said } from "../diagnostics/diagnostic.js";
+import type { MessageOfCode } from "../diagnostics/diagnostic.js";
 import { keywordName } from "../diagnostics/python-names.js";
 import { type Frame, region, type Region, type Walk } from "./regions.js";
 import { callArray, collect, grow, listOf } from "./lists.js";
@@ -369,4 +369,5 @@ type NamedArgument = ts.BinaryExpression & { readonly left: ts.Identifier };
 const isAssignment = (node: ts.Expression): node is NamedArgument =>
   ts.isBinaryExpression(node) && node.operatorToken.kind === ts.SyntaxKind.EqualsToken && ts.isIdentifier(node.left);
 
-const keyword = (name: string, value: string): Said => keywordName(name) ?? hiddenCoercion.keyword(name, value);
+const keyword = (name: string, value: string): MessageOfCode =>
+  keywordName(name) ?? hiddenCoercion.keyword(name, value);

@@ -8,7 +8,7 @@ import {
   tracedCondition,
   unaryMethodOf,
 } from "../diagnostics/catalog/source-codes.js";
-import type { Said } from "../diagnostics/diagnostic.js";
+import type { MessageOfCode } from "../diagnostics/diagnostic.js";
 import { type Mended, methodCall } from "./text-edits.js";
 import { refuseLength } from "./calls.js";
 import { elementsOf, joined, listOf } from "./lists.js";
@@ -68,7 +68,7 @@ export function evaluate(walk: Walk, node: ts.Expression, frame: Frame): Abstrac
 }
 
 /** Evaluates a condition of JavaScript; in `a && b` both sides decide. */
-export function condition(walk: Walk, node: ts.Expression, said: Said, frame: Frame, mended?: Mended): void {
+export function condition(walk: Walk, node: ts.Expression, said: MessageOfCode, frame: Frame, mended?: Mended): void {
   const value = walk.evaluate(node, frame);
   if (value === OPTIONAL) return walk.problem(tracedCondition.optional(node.getText()), node);
   if (isTraced(value)) return walk.problem(said, node, mended);
@@ -161,7 +161,7 @@ function binary(walk: Walk, node: ts.BinaryExpression, frame: Frame): Abstract {
   if (kind === K.InKeyword || kind === K.InstanceOfKeyword) return PLAIN;
   const operator = node.operatorToken.getText();
   const texts = [methodText(node.left), methodText(node.right)] as const;
-  const refuse = (said: Said, text?: string): void =>
+  const refuse = (said: MessageOfCode, text?: string): void =>
     walk.problem(said, node.operatorToken, text === undefined ? undefined : { node, text });
   if (isLogical(kind) || LOGICAL_ASSIGNMENTS.some((each) => each === kind)) {
     const asks = operator.startsWith("??") && mayLack(walk, node.left, frame);
@@ -279,7 +279,7 @@ function refusedAround(
   operator: string,
   texts: readonly [string, string],
   leftTraced: boolean,
-): Said | undefined {
+): MessageOfCode | undefined {
   const { parent } = node;
   if (!leftTraced || !ts.isCallExpression(parent) || parent.arguments[0] !== node) return undefined;
   const callee = parent.expression.getText();

@@ -4,7 +4,7 @@
  * so this pass walks the author's files as an interpreter would, with only one question about each value: is it traced?
  * What is not certainly traced is left alone, because plain JavaScript in a kernel is metaprogramming and legal.
  */
-import { type Diagnostic, problem, warning } from "../diagnostics/diagnostic.js";
+import { type Diagnostic, errorDiagnostic, warning } from "../diagnostics/diagnostic.js";
 import type { Compared } from "../ir/source.js";
 import { annotated } from "./annotations.js";
 import { evaluateCall } from "./calls.js";
@@ -35,7 +35,7 @@ export function lintFiles(
   };
   const functions = createFunctions(() => walk);
   const walk: Walk = {
-    problem: (said, node, mended) => report(problem(said, start(node), { edit: mended && editOf(mended) })),
+    problem: (said, node, mended) => report(errorDiagnostic(said, start(node), { edit: mended && editOf(mended) })),
     warning: (said, node) => report(warning(said, start(node))),
     compared(value, node, how) {
       const fact = comparable(value);

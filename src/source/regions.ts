@@ -3,7 +3,7 @@
  * assigned.
  */
 import type { ts } from "./typescript.js";
-import type { Said } from "../diagnostics/diagnostic.js";
+import type { MessageOfCode } from "../diagnostics/diagnostic.js";
 import type { Mended } from "./text-edits.js";
 import { type Abstract, type FunctionNode, PLAIN } from "./abstract-values.js";
 
@@ -94,8 +94,8 @@ export interface Frame {
 /** The parts of the walk, which call each other. */
 export interface Walk {
   /** `mended` is the text that should stand in the node's place, where that is mechanical. */
-  problem(said: Said, at: ts.Node, mended?: Mended): void;
-  warning(said: Said, at: ts.Node): void;
+  problem(said: MessageOfCode, at: ts.Node, mended?: Mended): void;
+  warning(said: MessageOfCode, at: ts.Node): void;
   /** JavaScript compares what a type says, by `how` at `at`. Only the trace knows whether that has a value by then. */
   compared(value: Abstract, at: ts.Node, how: string): void;
   /** The value of an expression, after its rules have been applied. */
@@ -103,7 +103,7 @@ export interface Walk {
   readonly callees: WeakMap<ts.CallExpression, Abstract>;
   evaluate(node: ts.Expression, frame: Frame): Abstract;
   /** Evaluates what JavaScript asks to be true or false, and reports `said` if it is traced. */
-  condition(node: ts.Expression, said: Said, frame: Frame, mended?: Mended): void;
+  condition(node: ts.Expression, said: MessageOfCode, frame: Frame, mended?: Mended): void;
   statements(list: readonly ts.Statement[], frame: Frame): void;
   /** Declares the names of a pattern. */
   bind(name: ts.BindingName, value: Abstract, frame: Frame): void;

@@ -1,7 +1,7 @@
 /** What authors mean by JavaScript's operators and functions, as the text of methods and functions of `tl`. */
 import { ts } from "./typescript.js";
 import { type Choice, hiddenCoercion, methodOf } from "../diagnostics/catalog/source-codes.js";
-import type { Said } from "../diagnostics/diagnostic.js";
+import type { MessageOfCode } from "../diagnostics/diagnostic.js";
 import { unwrap } from "./sites.js";
 
 /** Whether a sum is what an access takes for its address: `tl.load(x + row * N + cols)`, or a part of it. */
@@ -64,7 +64,7 @@ const MATHS: Readonly<Record<string, string>> = {
 const OF_TL = /^(?:abs|exp|log|log2|sqrt|sin|cos|floor|ceil)$/;
 
 /** What is said of `Math.sqrt(x)` and its like. */
-export function ofTheProgram(node: ts.CallExpression, name: string): Said {
+export function ofTheProgram(node: ts.CallExpression, name: string): MessageOfCode {
   const instead = MATHS[name] ?? `${OF_TL.test(name) ? "tl" : "libdevice"}.${name}`;
   const given = node.arguments.map((argument) => unwrap(argument).getText()).join(", ");
   return hiddenCoercion.ofNumbers(`Math.${name}`, `${instead}(${given.length > 40 ? "…" : given})`);

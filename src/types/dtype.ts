@@ -2,7 +2,7 @@
  * Dtypes: names, kinds, dtype variables, and the values that authors hold (`tl.float16`). Everything derives from one
  * table. Promotion and casts are in `promote.ts`.
  */
-import { wordList } from "../diagnostics/format-list.js";
+import { formatList } from "../diagnostics/format-list.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { fail } from "../diagnostics/diagnostic.js";
 import { dtypeMembers, dtypeName } from "../diagnostics/catalog/param-codes.js";
@@ -112,7 +112,7 @@ export type Choices<M> = M extends readonly [infer Only extends string]
       ? `${H}, ${Choices<R>}`
       : "";
 export function choices(names: readonly DTypeName[]): string {
-  return wordList(names, "or");
+  return formatList(names, "or");
 }
 
 // ---- dtypes as values -----------------------------------------------------------------------------------------------

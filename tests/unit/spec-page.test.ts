@@ -4,13 +4,13 @@ import { rmSync } from "node:fs";
 import { afterAll, expect, test } from "vitest";
 import { builders, launchOptions, specParts, tensorOptions } from "../../docs/spec-examples.js";
 import * as params from "../../src/dsl/params.js";
-import type { Parts } from "../../src/diagnostics/explanations/explanation.js";
+import type { KernelFileParts } from "../../src/diagnostics/explanations/explanation.js";
 import { shownBy } from "./diagnostics/example-output.js";
 
 const folder = join(import.meta.dirname, `../../node_modules/.cache/spec-page-${process.pid}`);
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const examples: readonly (readonly [string, Parts])[] = Object.entries({
+const examples: readonly (readonly [string, KernelFileParts])[] = Object.entries({
   ...builders,
   ...tensorOptions,
   ...specParts,

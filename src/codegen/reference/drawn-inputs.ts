@@ -2,7 +2,7 @@
  * `get_inputs`: fresh arguments for the wrapper, of a typical size unless the caller names others. `draw_inputs`: those
  * that the author describes.
  */
-import { wordList } from "../../diagnostics/format-list.js";
+import { formatList } from "../../diagnostics/format-list.js";
 import { type DTypeName, type Elem, isInt } from "../../types/dtype.js";
 import {
   type ConstexprParam,
@@ -68,7 +68,7 @@ export function drawFunction(
       name: DRAW,
       decorators: [],
       params: [...numbers, { name: "device" }],
-      docstring: `${wordList(drawn.map(({ name }) => names.tensors.get(name)!))} of ${names.wrapper}, at random.`,
+      docstring: `${formatList(drawn.map(({ name }) => names.tensors.get(name)!))} of ${names.wrapper}, at random.`,
       body: [...written.statements, py.returns(py.tupled(values))],
     },
   ];

@@ -1,5 +1,5 @@
 /** What can be wrong with configs and autotuning. */
-import { nearName } from "../did-you-mean.js";
+import { suggestName } from "../did-you-mean.js";
 import { defineCode } from "./define-code.js";
 
 export const configValue = defineCode("config-value", {
@@ -36,7 +36,7 @@ const LAUNCH: Readonly<Record<string, string>> = {
 
 function configInstead(name: string, known: readonly string[], options: readonly string[]): string {
   const plain = name.replaceAll("_", "").toLowerCase();
-  const near = nearName(name, [...known, ...options]) ?? (Object.hasOwn(LAUNCH, plain) ? LAUNCH[plain] : undefined);
+  const near = suggestName(name, [...known, ...options]) ?? (Object.hasOwn(LAUNCH, plain) ? LAUNCH[plain] : undefined);
   return near === undefined ? `it has ${known.join(", ") || "none"}` : `write ${near}`;
 }
 

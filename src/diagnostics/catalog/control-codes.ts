@@ -1,5 +1,5 @@
 /** What can be wrong with loops, branches, state and helper functions. */
-import { otherCopies } from "../duplicate-package.js";
+import { duplicatePackageHint } from "../duplicate-package.js";
 import { defineCode } from "./define-code.js";
 
 export const scopeEscape = defineCode(
@@ -103,7 +103,7 @@ export const unreachable = defineCode(
 export const outsideKernel = defineCode(
   "outside-kernel",
   (what: string) =>
-    `${what} was called outside a kernel; call it in the function given to kernel(…), or in a callback of its options${otherCopies()}`,
+    `${what} was called outside a kernel; call it in the function given to kernel(…), or in a callback of its options${duplicatePackageHint()}`,
 );
 
 export const loopBounds = defineCode("loop-bounds", {

@@ -1,6 +1,6 @@
 /** Mistakes in the parts of `kernel(name, spec, body)` and `op(name, spec, forward)`. */
-import { otherCopies } from "../duplicate-package.js";
-import { nearName } from "../did-you-mean.js";
+import { duplicatePackageHint } from "../duplicate-package.js";
+import { suggestName } from "../did-you-mean.js";
 import { defineCode } from "./define-code.js";
 
 export const pythonName = defineCode("python-name", {
@@ -47,7 +47,7 @@ export const missingPart = defineCode("missing-part", {
 
 export const notAKernel = defineCode(
   "not-a-kernel",
-  () => `this is not a kernel; give what kernel(…) returned${otherCopies()}`,
+  () => `this is not a kernel; give what kernel(…) returned${duplicatePackageHint()}`,
 );
 
 /** Where else an author may have looked for it: Triton's decorators, and the options of a launch. */
@@ -62,8 +62,8 @@ const PARTS: Readonly<Record<string, string>> = {
 };
 
 function partInstead(part: string, known: readonly string[]): string {
-  const named = nearName(part, Object.keys(PARTS));
-  const near = nearName(part, known);
+  const named = suggestName(part, Object.keys(PARTS));
+  const near = suggestName(part, known);
   if (near !== undefined && !Object.hasOwn(PARTS, part)) return `write ${near}`;
   return named === undefined ? `it has ${known.join(", ")}` : `write ${PARTS[named]}`;
 }

@@ -1,5 +1,5 @@
 /** What can be wrong with what an op, a method or a property is given. */
-import { nearName, onlyNearName } from "../did-you-mean.js";
+import { suggestName, suggestUniqueName } from "../did-you-mean.js";
 import { defineCode } from "./define-code.js";
 
 export const argumentList = defineCode("arguments", {
@@ -31,13 +31,13 @@ const otherName = (option: string): string | undefined =>
   Object.hasOwn(OTHER_NAMES, option) ? OTHER_NAMES[option] : undefined;
 
 /** The option that was meant and takes the same value, if there is no doubt. */
-export function meantOption(option: string, known: readonly string[]): string | undefined {
-  const meant = otherName(option) ?? onlyNearName(option, known);
+export function suggestOption(option: string, known: readonly string[]): string | undefined {
+  const meant = otherName(option) ?? suggestUniqueName(option, known);
   return meant !== undefined && known.includes(meant) ? meant : undefined;
 }
 
 function insteadOf(option: string, known: readonly string[]): string {
-  const other = otherName(option) ?? nearName(option, known);
+  const other = otherName(option) ?? suggestName(option, known);
   if (other !== undefined && known.includes(other.split(":")[0]!)) return `write ${other}`;
   return known.length > 0 ? `it has ${known.join(", ")}` : "it has none";
 }

@@ -1,8 +1,8 @@
 /** Mistakes in a kernel's `params`. */
-import { otherCopies } from "../duplicate-package.js";
+import { duplicatePackageHint } from "../duplicate-package.js";
 import { defineCode } from "./define-code.js";
-import { nearName } from "../did-you-mean.js";
-import { wordList } from "../format-list.js";
+import { suggestName } from "../did-you-mean.js";
+import { formatList } from "../format-list.js";
 
 /** The sentence is that of `whyParam`, beside its type. */
 export const paramKind = defineCode("param-kind", (why: string) => why);
@@ -20,7 +20,7 @@ export const paramName = defineCode("param-name", {
 
 export const paramDType = defineCode("param-dtype", {
   missing: (builder: string, example = "tl.float16") =>
-    `${builder}: the first argument is a dtype, such as ${example}${otherCopies()}`,
+    `${builder}: the first argument is a dtype, such as ${example}${duplicatePackageHint()}`,
   text: (builder: string, dtype: string) => `${builder}: a dtype is not text; write ${dtype}`,
   variableOfScalar: () => "scalar: a dtype variable has no meaning for a number; name one dtype",
   choices: () => "constexpr.dtype: give a list of dtypes, or a variable that tl.dtype(…) made",
@@ -85,7 +85,7 @@ export const paramPartition = defineCode("param-partition", {
 });
 
 function optionInstead(option: string, known: readonly string[]): string {
-  const near = nearName(option, known);
+  const near = suggestName(option, known);
   return near === undefined ? `it takes ${known.join(", ")}` : `write ${near}`;
 }
 
@@ -144,8 +144,8 @@ export const dtypeMembers = defineCode("dtype-members", {
   notOne: (name: string) => `is: ${name} is compared with one dtype; write ${name}.is(tl.int8)`,
   notAmong: (name: string, member: string | undefined, members: readonly string[]) =>
     member === undefined
-      ? `only: name at least one of ${wordList(members, "and")}`
-      : `only: ${member} is none of ${wordList(members, "and")}, which ${name} may be`,
+      ? `only: name at least one of ${formatList(members, "and")}`
+      : `only: ${member} is none of ${formatList(members, "and")}, which ${name} may be`,
 });
 
 export const dtypeVariable = defineCode("dtype-variable", {

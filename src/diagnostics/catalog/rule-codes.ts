@@ -54,7 +54,7 @@ const families = [
 ] as const;
 
 /** The message of a rule in `src/rules` or `src/types` that does not hold. */
-export function brokenRule(why: string): Message<BrokenRule> {
+export function ruleViolation(why: string): Message<BrokenRule> {
   const [, said] = families.find(([words]) => words.test(why)) ?? [undefined, operandKind];
   return said(why);
 }

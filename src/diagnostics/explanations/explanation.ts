@@ -1,7 +1,7 @@
 /** The explanation of a code in `tilescript explain` and `docs/diagnostics.md`. */
 
 /** Parts of a kernel file; the rest of the file is `y = x`. */
-export interface Parts {
+export interface KernelFileParts {
   /** Statements before the kernel. */
   readonly before?: string;
   readonly params?: string;
@@ -38,9 +38,9 @@ interface Explained {
 
 /** The example is a kernel file: parts of it, or all that follows the imports. */
 export interface KernelExample extends Explained {
-  readonly fails: Parts | string;
+  readonly fails: KernelFileParts | string;
   /** The same, mended. */
-  readonly passes: Parts | string;
+  readonly passes: KernelFileParts | string;
   /** Other files beside it, by name. */
   readonly beside?: Readonly<Record<string, string>>;
   readonly run?: Run;
@@ -60,7 +60,7 @@ export type Explanation = KernelExample | CommandExample;
 export const IMPORTS = `import { constexpr, descriptor, kernel, NDArray, op, pointer, scalar, tensor, tl } from "tilescript";\n`;
 
 /** The kernel file that has these parts. */
-export function kernelFileOf(parts: Parts | string): string {
+export function kernelFileOf(parts: KernelFileParts | string): string {
   if (typeof parts === "string") return `${IMPORTS}\n${parts}\n`;
   const {
     before = "",
@@ -95,7 +95,7 @@ export function kernelFileOf(parts: Parts | string): string {
 }
 
 /** The parts that an example is about, as they stand in its file. */
-export function excerptOf(parts: Parts | string): string {
+export function exampleExcerpt(parts: KernelFileParts | string): string {
   if (typeof parts === "string") return parts;
   const { before, params, grid, config, spec, body, after } = parts;
   return [before, params && `params: { ${params} },`, grid && `grid: ${grid},`, config, spec, body, after]

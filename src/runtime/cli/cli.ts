@@ -3,8 +3,8 @@
  */
 import { Command, CommanderError, Option } from "commander";
 import { basename } from "node:path";
-import { problem, type Said, TileScriptError } from "../../diagnostics/diagnostic.js";
-import { wordList } from "../../diagnostics/format-list.js";
+import { errorDiagnostic, type MessageOfCode, TileScriptError } from "../../diagnostics/diagnostic.js";
+import { formatList } from "../../diagnostics/format-list.js";
 import { environment, kernelFile, usage } from "../../diagnostics/catalog/command-codes.js";
 import { diagnosticText, explainHint } from "../report/code-frame.js";
 import type { KernelCommand, PlainCommand, Runnable } from "../invocation/command.js";
@@ -54,7 +54,9 @@ export function runCli(
         return streams.out(program.helpInformation());
       }
       if (chosen.length > 1)
-        throw new UsageError(`${wordList(chosen.map(({ name }) => `--${name}`))} cannot be combined; give one command`);
+        throw new UsageError(
+          `${formatList(chosen.map(({ name }) => `--${name}`))} cannot be combined; give one command`,
+        );
       for (const option of all)
         if (!command.options.includes(option) && program.getOptionValueSource(option.attributeName()) === "cli")
           throw new UsageError(`${option.long} cannot be combined with --${command.name}`);
@@ -175,7 +177,7 @@ async function guarded(
   }
 }
 
-interface Ending extends Said, Pick<Problem, "diagnostics"> {
+interface Ending extends MessageOfCode, Pick<Problem, "diagnostics"> {
   readonly exitCode: number;
 }
 
@@ -207,7 +209,7 @@ function watchForStrays(report: (error: unknown) => number): () => void {
   return stop;
 }
 
-const mistake = (said: Said): TileScriptError => new TileScriptError([problem(said)]);
+const mistake = (said: MessageOfCode): TileScriptError => new TileScriptError([errorDiagnostic(said)]);
 
 /** Turns commander's error into a UsageError; does nothing if help was printed. */
 function parse(command: Command, args: readonly string[]): void {

@@ -3,14 +3,14 @@ import { readFileSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { packageFolder, version } from "../system/package-folder.js";
-import { problem, type Diagnostic, type Location } from "../../diagnostics/diagnostic.js";
+import { errorDiagnostic, type Diagnostic, type Location } from "../../diagnostics/diagnostic.js";
 import { undefinedName } from "../../diagnostics/python-names.js";
 import { pythonSyntax } from "../../diagnostics/python-syntax.js";
 import { exception, imports, syntax } from "../../diagnostics/catalog/command-codes.js";
 
 /** One message, or one for each error of syntax. */
 export function thrownDiagnostics(error: unknown): readonly Diagnostic[] {
-  if (!(error instanceof Error)) return [problem(exception.notAnError(error))];
+  if (!(error instanceof Error)) return [errorDiagnostic(exception.notAnError(error))];
   const syntax = syntaxErrors(error.message);
   return syntax.length > 0 ? syntax : [missingModule(error) ?? missingExport(error) ?? otherError(error)];
 }
@@ -19,7 +19,7 @@ export function thrownDiagnostics(error: unknown): readonly Diagnostic[] {
 function syntaxErrors(message: string): readonly Diagnostic[] {
   return [...message.matchAll(/^(.+):(\d+):(\d+): ERROR: (.*)$/gm)].map(([, file, line, column, text]) => {
     const said = pythonSyntax(text!, lineOf(file!, Number(line))) ?? text!;
-    return problem(syntax(said), { file: file!, line: Number(line), column: Number(column) + 1 });
+    return errorDiagnostic(syntax(said), { file: file!, line: Number(line), column: Number(column) + 1 });
   });
 }
 
@@ -44,7 +44,7 @@ function missingModule(error: Error): Diagnostic | undefined {
   const shown = isAbsolute(name) && importer ? relative(dirname(importer), name) : name;
   const installs = `\`npm install ${name.match(/^(?:@[^/]+\/)?[^/]+/)?.[0]}\` in its folder installs it`;
   const remedy = exporter !== undefined ? "check the name" : isPath ? "check the path" : installs;
-  return problem(imports.missing(shown, remedy), lineWith(importer, isPath ? basename(name) : name));
+  return errorDiagnostic(imports.missing(shown, remedy), lineWith(importer, isPath ? basename(name) : name));
 }
 
 /** A name that a module does not export: Node puts the importing file above the stack. */
@@ -52,18 +52,18 @@ function missingExport({ message, stack = "" }: Error): Diagnostic | undefined {
   const [, module, name] = /'(.+)' does not provide an export named '(.+)'$/.exec(message) ?? [];
   if (name === undefined) return undefined;
   const importer = /^(.+):\d+$/m.exec(stack.split("\n", 1)[0]!)?.[1] ?? "";
-  return problem(imports.noExport(module!, name), lineWith(pathOf(importer), name));
+  return errorDiagnostic(imports.noExport(module!, name), lineWith(pathOf(importer), name));
 }
 
 function otherError(error: Error): Diagnostic {
   const own = ownFrame(error);
   if (own !== undefined)
-    return problem(exception.ours(`${error.name}: ${error.message}`, version, own), authorFrame(error));
+    return errorDiagnostic(exception.ours(`${error.name}: ${error.message}`, version, own), authorFrame(error));
   const undefinedHere = undefinedName(error);
-  if (undefinedHere) return problem(undefinedHere, authorFrame(error));
+  if (undefinedHere) return errorDiagnostic(undefinedHere, authorFrame(error));
   const early = error instanceof ReferenceError && error.message.includes("before initialization");
   const remedy = early ? "; it is used before its line has run: do two files import each other?" : "";
-  return problem(exception.thrown(error.name, error.message, remedy), authorFrame(error));
+  return errorDiagnostic(exception.thrown(error.name, error.message, remedy), authorFrame(error));
 }
 
 /** Where our own code broke: a mistake of its author's would have a message. */

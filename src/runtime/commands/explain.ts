@@ -1,6 +1,11 @@
 import pc from "picocolors";
 import type { Area, DiagnosticCode } from "../../diagnostics/catalog/index.js";
-import { type Explanation, excerptOf, kernelFileOf, type Parts } from "../../diagnostics/explanations/explanation.js";
+import {
+  type Explanation,
+  exampleExcerpt,
+  kernelFileOf,
+  type KernelFileParts,
+} from "../../diagnostics/explanations/explanation.js";
 import { codesByArea, explanations } from "../../diagnostics/explanations/index.js";
 import type { PlainCommand } from "../invocation/command.js";
 import { type JsonOptions, options } from "../invocation/options.js";
@@ -79,9 +84,9 @@ function text(code: DiagnosticCode, color: boolean): string {
   const shown =
     "fails" in explanation
       ? [
-          ...block("This fails", excerptOf(explanation.fails)),
+          ...block("This fails", exampleExcerpt(explanation.fails)),
           ...said,
-          ...block("This works", excerptOf(explanation.passes)),
+          ...block("This works", exampleExcerpt(explanation.passes)),
         ]
       : [
           ...block("Where", explanation.command),
@@ -100,6 +105,6 @@ function explained(code: DiagnosticCode): ExplainedCode {
     const { command, remedy, file } = explanation;
     return { code, area, means, says, command, remedy, ...(file !== undefined && { file }) };
   }
-  const example = (parts: Parts | string) => ({ excerpt: excerptOf(parts), file: kernelFileOf(parts) });
+  const example = (parts: KernelFileParts | string) => ({ excerpt: exampleExcerpt(parts), file: kernelFileOf(parts) });
   return { code, area, means, says, fails: example(explanation.fails), passes: example(explanation.passes) };
 }

@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option } from "commander";
 import { stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { nearName } from "../../diagnostics/did-you-mean.js";
+import { suggestName } from "../../diagnostics/did-you-mean.js";
 import { GivenTypesError, parseTypes } from "../../import/given-types.js";
 import type { GivenSignature } from "../../import/tree.js";
 import { thisMachine } from "../devices/machine.js";
@@ -152,7 +152,7 @@ function checkNames(names: readonly string[], kernels: readonly ReadKernel[]): v
   const known = [...new Set(params.map((param) => param.name))];
   const unknown = names.find((name) => !known.includes(name));
   if (unknown === undefined || known.length === 0) return;
-  const near = nearName(unknown, known);
+  const near = suggestName(unknown, known);
   const instead = near === undefined ? `the parameters are ${known.join(", ")}` : `write ${near}`;
   throw new UsageError(`--specialize: no kernel has a parameter ${unknown}; ${instead}`);
 }

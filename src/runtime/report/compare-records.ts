@@ -1,7 +1,7 @@
 /** Records of several days, GPUs and versions beside each other: the latest against the best before it. */
 import { dataText, jsonText } from "../../compiled/canonical-json.js";
 import type pc from "picocolors";
-import { wordList } from "../../diagnostics/format-list.js";
+import { formatList } from "../../diagnostics/format-list.js";
 import { caseText } from "../cases/case-text.js";
 import type { MeasurementRecord } from "./records.js";
 import type { Timing } from "../worker/protocol.js";
@@ -74,7 +74,7 @@ export function recordsText({ records, cases }: RecordsReport, colors: ReturnTyp
     ...table(head, rows),
     ...slower.map(
       (each) =>
-        `  ${colors.red("slower")} ${each.kernel} ${caseText(each)} on ${each.device_name}: ${each.changed?.length ? `since then ${wordList(each.changed)} changed` : "nothing else that is recorded changed; measure again"}`,
+        `  ${colors.red("slower")} ${each.kernel} ${caseText(each)} on ${each.device_name}: ${each.changed?.length ? `since then ${formatList(each.changed)} changed` : "nothing else that is recorded changed; measure again"}`,
     ),
   ].join("\n");
 }
@@ -91,7 +91,7 @@ export function plottable(records: readonly MeasurementRecord[]): readonly Bench
       const name = `${each.device_name}, Triton ${each.versions.triton}`;
       cases.set(caseText(each), { ...withoutRoof(each), times: { ...known?.times, [name]: timeOf(each) } });
     }
-    const devices = wordList([...new Set(own.map(({ device_name: name }) => name))]);
+    const devices = formatList([...new Set(own.map(({ device_name: name }) => name))]);
     const { versions } = own[0]!;
     const plotted = { kernel, seconds: 0, cases: [...cases.values()], not_measured: [] };
     return { ok: true, device: "cuda", device_name: devices, capability: null, versions, kernels: [plotted] };

@@ -2,9 +2,9 @@
 import type pc from "picocolors";
 import type { CompiledKernel, Config } from "../../compiled/compiled-kernel.js";
 import { isFor, targetsText } from "../../compiled/kernel-targets.js";
-import { wordList } from "../../diagnostics/format-list.js";
+import { formatList } from "../../diagnostics/format-list.js";
 import { caseText, configText, valuesOf } from "../cases/case-text.js";
-import { problem, warning, type Diagnostic } from "../../diagnostics/diagnostic.js";
+import { errorDiagnostic, warning, type Diagnostic } from "../../diagnostics/diagnostic.js";
 import { compileResources, otherTarget } from "../../diagnostics/catalog/command-codes.js";
 import type { Compilation, KernelCompilations } from "../target-compile/targets.js";
 import { problemsOf, type Say } from "../target-compile/diagnostics.js";
@@ -25,12 +25,12 @@ export function compileDiagnostics(found: KernelCompilations): Diagnostic[] {
 
 /** A kernel that is for none of the targets was not compiled, which is no success. */
 function otherTargets({ kernel, compilations, notRun }: KernelCompilations): Diagnostic[] {
-  const make = compilations.length === 0 ? problem : warning;
+  const make = compilations.length === 0 ? errorDiagnostic : warning;
   return (kernel.targets ?? []).flatMap((declared) => {
     const left = notRun.filter(({ triton }) => !isFor(declared, triton)).map(({ name }) => name);
     return left.length === 0
       ? []
-      : [make(otherTarget(kernel.signature.name, wordList(left), targetsText(declared)), declared.at)];
+      : [make(otherTarget(kernel.signature.name, formatList(left), targetsText(declared)), declared.at)];
   });
 }
 
@@ -49,7 +49,7 @@ function problemsAtLines({ kernel, compilations }: KernelCompilations): Diagnost
     }
   }
   return [...groups.values()].map(({ say, where }) => {
-    const make = say.severity === "error" ? problem : warning;
+    const make = say.severity === "error" ? errorDiagnostic : warning;
     return make(say.rule(name, say.what, placesOf(where), say.remedy), say.at);
   });
 }
@@ -82,9 +82,9 @@ function placesOf(where: readonly Compilation[]): string {
   const unique = (texts: readonly string[]) => [...new Set(texts)].filter(Boolean);
   const configs = unique(where.map(nameOf));
   return [
-    wordList(unique(where.map(({ target }) => target.name))),
-    `${configs.length > 1 ? "configs" : "config"} ${wordList(configs)}`,
-    wordList(unique(where.map(variantText))),
+    formatList(unique(where.map(({ target }) => target.name))),
+    `${configs.length > 1 ? "configs" : "config"} ${formatList(configs)}`,
+    formatList(unique(where.map(variantText))),
   ]
     .filter(Boolean)
     .join(", ");

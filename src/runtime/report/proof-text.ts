@@ -7,7 +7,7 @@ import {
   type Property,
 } from "../../compiled/compiled-kernel.js";
 import { notProved } from "../../diagnostics/catalog/proof-codes.js";
-import { type Diagnostic, problem, TileScriptError, warning } from "../../diagnostics/diagnostic.js";
+import { type Diagnostic, errorDiagnostic, TileScriptError, warning } from "../../diagnostics/diagnostic.js";
 
 const placeOf = ({ at }: Obligation): string => `${at?.file} ${at?.line}:${at?.column}`;
 
@@ -74,7 +74,10 @@ export function proofDiagnostics(
     const { code, message } = verdict.finding;
     if (!isNew(message)) return [];
     return [
-      problem({ code, message: `${message}; a case: ${caseText(verdict.at)}${remedy}` }, verdict.finding.at ?? at),
+      errorDiagnostic(
+        { code, message: `${message}; a case: ${caseText(verdict.at)}${remedy}` },
+        verdict.finding.at ?? at,
+      ),
     ];
   });
 }

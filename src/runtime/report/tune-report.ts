@@ -2,7 +2,7 @@
 import { literalText } from "../../compiled/canonical-json.js";
 import type pc from "picocolors";
 import type { CompiledKernel, Config } from "../../compiled/compiled-kernel.js";
-import { wordList } from "../../diagnostics/format-list.js";
+import { formatList } from "../../diagnostics/format-list.js";
 import { caseText, valuesOf } from "../cases/case-text.js";
 import type { PythonDevice } from "../devices/devices.js";
 import { bytesOf } from "../measure/roofline.js";
@@ -106,7 +106,7 @@ export function tuneText(report: TuneReport, colors: ReturnType<typeof pc.create
 
 function keptWhere({ written, baked }: TuneReport): string {
   const places = [written, baked].filter((place) => place !== undefined);
-  return places.length > 0 ? `, written to ${wordList(places)}` : "; --write puts them into the kernel's file";
+  return places.length > 0 ? `, written to ${formatList(places)}` : "; --write puts them into the kernel's file";
 }
 
 function reasons(what: string, dropped: TuneReport["pruned"], colors: ReturnType<typeof pc.createColors>): string[] {

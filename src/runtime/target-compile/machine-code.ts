@@ -1,7 +1,7 @@
 /** Findings of `python/tilescript_worker/machine_code.py` in the machine code of ptxas. */
 import { statSync } from "node:fs";
 import { COMPILE_DEADLINE_MS } from "./precompile.js";
-import { wordList } from "../../diagnostics/format-list.js";
+import { formatList } from "../../diagnostics/format-list.js";
 import type { PythonDevice } from "../devices/devices.js";
 import type { MachineCode, RunRequest, VerifyRequest } from "../worker/protocol.js";
 
@@ -14,7 +14,7 @@ export interface Fault {
 export function faultsOf(machineCode: readonly MachineCode[]): Fault[] {
   return machineCode.flatMap(({ compiler, variable, unwritten = [] }) => {
     if (unwritten.length === 0) return [];
-    const what = `${compiler} made machine code that reads ${wordList(unwritten.map(({ register }) => register))}`;
+    const what = `${compiler} made machine code that reads ${formatList(unwritten.map(({ register }) => register))}`;
     const them = unwritten.length > 1 ? "them" : "it";
     return [
       {

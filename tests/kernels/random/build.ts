@@ -1,7 +1,7 @@
 /** Makes a kernel of a recipe, through the functions that authors call. */
 import { constexpr, kernel, scalar, tensor, tl, TileScriptError } from "tilescript";
 import { type DTypeName, dtypeTable, isFp8, isInt, isUnsigned } from "../../../src/types/dtype.js";
-import { asking } from "../../../src/diagnostics/diagnostic.js";
+import { probe } from "../../../src/diagnostics/diagnostic.js";
 import { definitionOf } from "../../../src/dsl/definition.js";
 import { trace } from "../../../src/dsl/trace.js";
 import { table } from "../../../src/ops/table.js";
@@ -346,12 +346,12 @@ class Author {
     const order: readonly Fit[] = ["free", "dtype", "sample"];
     for (const how of order.slice(AS_SAMPLED.has(op) ? 2 : order.indexOf(fit))) {
       try {
-        const tiles = asking(() => this.#operands(op, operands, picks, how, scope));
+        const tiles = probe(() => this.#operands(op, operands, picks, how, scope));
         // Codes of 4 bits have a sign each, which the sum of absolute values is without.
         const positive = (tile: Tile, i: number): Tile =>
           op === "dotScaled" && dtypeOf(tile) === "uint8" && !operands[i]!.range ? tile.and(0x77) : tile;
         const again = (...given: Tile[]): unknown => sample.apply(...given.map(positive));
-        return asking(() => this.#result(op, sample.apply(...tiles), tiles, again, scope));
+        return probe(() => this.#result(op, sample.apply(...tiles), tiles, again, scope));
       } catch (error) {
         // The op's own rule refuses these operands; those of the sample it must take.
         if (how === "sample" || !(error instanceof TileScriptError)) throw error;
@@ -397,7 +397,7 @@ class Author {
     for (const literal of literals) {
       try {
         const call = (x: Tile): Tile => (first && !divides ? f(literal, x) : f(x, literal));
-        return asking(() => this.#result(op, call(tile), [tile], call, scope));
+        return probe(() => this.#result(op, call(tile), [tile], call, scope));
       } catch (error) {
         if (!(error instanceof TileScriptError)) throw error;
       }

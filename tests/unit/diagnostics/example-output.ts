@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { CompiledKernel } from "../../../src/compiled/compiled-kernel.js";
 import { type Edit, TileScriptError } from "../../../src/diagnostics/diagnostic.js";
-import { kernelFileOf, type Parts, type Run } from "../../../src/diagnostics/explanations/explanation.js";
+import { kernelFileOf, type KernelFileParts, type Run } from "../../../src/diagnostics/explanations/explanation.js";
 import { proofDiagnostics } from "../../../src/runtime/report/proof-text.js";
 import { build } from "../../../src/pipeline/build.js";
 
@@ -16,7 +16,7 @@ export interface Shown {
 /** Everything that is said of an example, in order. `file` is where it is written. */
 export async function shownBy(
   file: string,
-  parts: Parts | string,
+  parts: KernelFileParts | string,
   { beside = {}, run }: { readonly beside?: Readonly<Record<string, string>>; readonly run?: Run | undefined },
 ): Promise<readonly Shown[]> {
   mkdirSync(dirname(file), { recursive: true });

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { build, kernel, tensor, tl } from "tilescript";
-import { TileScriptError, problem } from "../../../src/diagnostics/diagnostic.js";
+import { TileScriptError, errorDiagnostic } from "../../../src/diagnostics/diagnostic.js";
 import { authorFile, vectorAdd } from "../../support/fixtures/vector-add.js";
 import { cli, expectUsage } from "../../support/cli.js";
 
@@ -71,7 +71,7 @@ describe("commands without a device", () => {
     const at = { file: authorFile, line: 19, column: 5 };
     const failing = async (): Promise<never> => {
       throw new TileScriptError([
-        problem({ code: "scope-escape", message: "x is used outside its loop; keep it in tl.mut" }, at),
+        errorDiagnostic({ code: "scope-escape", message: "x is used outside its loop; keep it in tl.mut" }, at),
       ]);
     };
     const { code, err } = await cli(failing, "--check");

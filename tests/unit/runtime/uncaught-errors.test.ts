@@ -1,6 +1,6 @@
 /** What broke in our own code is told apart from what an author's code threw, with what a report needs. */
 import { expect, test } from "vitest";
-import { wordList } from "../../../src/diagnostics/format-list.js";
+import { formatList } from "../../../src/diagnostics/format-list.js";
 import { thrownDiagnostics } from "../../../src/runtime/cli/uncaught-errors.js";
 import { version } from "../../../src/runtime/system/package-folder.js";
 
@@ -13,7 +13,7 @@ function thrownBy(action: () => unknown): unknown {
 }
 
 test("an error of ours names the version, the place and what to do", () => {
-  const [said] = thrownDiagnostics(thrownBy(() => wordList(null as never)));
+  const [said] = thrownDiagnostics(thrownBy(() => formatList(null as never)));
   expect(said!.message).toMatch(
     /^TileScript .* failed at src\/diagnostics\/word-list\.ts:\d+:\d+: please report this /,
   );

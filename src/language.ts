@@ -39,7 +39,7 @@ export type {
   View,
 } from "./rules/tensor-types.js";
 export type * from "./rules/types-of.js";
-export type { Args, Meta } from "./params/args.js";
+export type { Args, HostArgs } from "./params/args.js";
 export type * from "./params/kernel.js";
 export type { DimsOfParams, FreeSizes, SizeNames, TensorNames } from "./params/param-names.js";
 export type * from "./params/param-types.js";

@@ -2,7 +2,7 @@
  * What Triton refuses in a tile, checked for every config: sizes that are not powers of two, too many elements, small
  * dots, and what an op's own rule refuses once the sizes are known.
  */
-import { tooThin, MAX_NUMEL, DESCRIPTOR_BYTES } from "../types/limits.js";
+import { belowMinimumDim, MAX_NUMEL, DESCRIPTOR_BYTES } from "../types/limits.js";
 import { type Diagnostic, errorDiagnostic } from "../diagnostics/diagnostic.js";
 import { dotSize, tileSize } from "../diagnostics/catalog/config-codes.js";
 import { compiledOps, constantsOf, reachedStatements } from "../analysis/compiled-ops.js";
@@ -154,7 +154,7 @@ function checkLeast(statement: OpStatement, sizes: Sizes, where: string): readon
   const said = (why: string) => (statement.op.facts.contracts ? dotSize(why) : tileSize.rule(why, ""));
   return bounds.flatMap((bound) => {
     const size = sizes(bound.dim);
-    const why = size === undefined ? undefined : tooThin(bound, size, where);
+    const why = size === undefined ? undefined : belowMinimumDim(bound, size, where);
     return why === undefined ? [] : errorDiagnostic(said(why), statement.at);
   });
 }

@@ -16,7 +16,7 @@ import {
   type Value,
   type Variable,
 } from "../ir/nodes.js";
-import type { Checked } from "../types/rule-error.js";
+import type { Validate } from "../types/rule-error.js";
 import { sameElem } from "../types/dtype.js";
 import { showShape } from "../types/shape.js";
 import type { Type } from "../types/types.js";
@@ -32,7 +32,7 @@ type Arm = () => unknown;
 export interface When<R> {
   /** The next condition, tested if none before it holds. */
   elseWhen<const C, const S = R>(
-    condition: Checked<C, WhyWhen<C, "elseWhen">>,
+    condition: Validate<C, WhyWhen<C, "elseWhen">>,
     body: () => Beside<R, S>,
   ): When<Merged<R, S>>;
   /** The arm that runs if no condition holds. Gives what the arms return. */
@@ -49,7 +49,7 @@ type Joined<R, S> = (R extends readonly unknown[] ? R[number] : R) extends State
  * with numbers only the build compares the rest.
  */
 type Beside<R, S> =
-  HasNumber<R> extends false ? OrNumbers<R> : R extends readonly unknown[] ? S : Checked<S, WhyTyped<S>>;
+  HasNumber<R> extends false ? OrNumbers<R> : R extends readonly unknown[] ? S : Validate<S, WhyTyped<S>>;
 type Bare = number | boolean;
 type HasNumber<R> = [Extract<R extends readonly unknown[] ? R[number] : R, Bare>] extends [never] ? false : true;
 type WhyTyped<S> = S extends Bare ? "when: a number has no dtype; return tl.full([], x, dtype)" : "";
@@ -97,7 +97,7 @@ export const when = ((condition: unknown, body: Arm, ...more: unknown[]): WhenHa
   recorder.append(branch.statement);
   return chain(recorder, [branch]);
 }) as unknown as <const C, const R = void>(
-  condition: Checked<C, WhyWhen<C>>,
+  condition: Validate<C, WhyWhen<C>>,
   body: () => R,
   other?: "when: the other arm is no argument; write tl.when(condition, () => { … }).otherwise(() => { … })",
 ) => When<R>;

@@ -10,7 +10,7 @@ import { enterBody, type Returned, runBody } from "../ir/retrace.js";
 import { Handle, isHandle, isState } from "../ir/handle.js";
 import { repeatParams } from "../ir/retrace-matcher.js";
 import type { Argument, ForStatement } from "../ir/nodes.js";
-import type { Checked } from "../types/rule-error.js";
+import type { Validate } from "../types/rule-error.js";
 import {
   type EndOrOptions,
   type RangeElement,
@@ -39,7 +39,7 @@ export const range = ((...args: unknown[]) => loop("range", args, false)) as <
   const Hi = undefined,
   const Step = 1,
 >(
-  start: Checked<Lo, WhyRangeBound<Lo>>,
+  start: Validate<Lo, WhyRangeBound<Lo>>,
   end?: EndOrOptions<Hi>,
   step?: StepOrOptions<Step, Hi>,
   options?: RangeOptions,
@@ -55,9 +55,9 @@ export const staticRange = ((...args: unknown[]) => loop("staticRange", args, tr
   const Hi = undefined,
   const Step = 1,
 >(
-  start: Checked<Lo, ConstBound<Lo>>,
-  end?: Checked<Hi, ConstBound<Hi>>,
-  step?: Checked<Step, ConstBound<Step>>,
+  start: Validate<Lo, ConstBound<Lo>>,
+  end?: Validate<Hi, ConstBound<Hi>>,
+  step?: Validate<Step, ConstBound<Step>>,
 ) => Iterable<Constexpr<string>>;
 
 function loop(name: string, args: unknown[], unrolled: boolean): Iterable<Handle> {
@@ -202,7 +202,7 @@ export const whileLoop = ((
   });
   block.statements.forEach((statement) => recorder.append(statement));
 }) as unknown as <const C>(
-  condition: () => Checked<C, WhyWhile<C>>,
+  condition: () => Validate<C, WhyWhile<C>>,
   body: () => void,
   options?: { disableLicm?: boolean | undefined },
 ) => void;

@@ -7,8 +7,8 @@ import { captureLocation } from "../diagnostics/callsite.js";
 import { Handle, isState, STATE } from "../ir/handle.js";
 import type { Argument, OpStatement, Variable } from "../ir/nodes.js";
 import { repeatLet, repeatRead, repeatWrite } from "../ir/retrace-matcher.js";
-import type { Checked } from "../types/rule-error.js";
-import { inferMut, type MutOut, whyHeld, type WhyMut } from "../rules/control-rules.js";
+import type { Validate } from "../types/rule-error.js";
+import { inferMut, type MutOut, whyStateOperand, type WhyMut } from "../rules/control-rules.js";
 import type { TileType, Type } from "../types/types.js";
 import { full } from "../ops/create.js";
 import { opOf, toArgument } from "../ops/define.js";
@@ -53,7 +53,7 @@ export class MutHandle {
     recorder.useVariable(variable, at);
     const value = argumentOf(recorder, given, "value: this cannot be held in a tl.mut", at);
     const { type } = variable;
-    must(whyHeld(type, typeOfArgument(value)), at);
+    must(whyStateOperand(type, typeOfArgument(value)), at);
     recorder.append({ kind: "write", variable, value: strong(recorder, type, value), at });
   }
 }
@@ -91,4 +91,4 @@ export const mut = ((initial: unknown, ...more: unknown[]): MutHandle => {
   const variable = recorder.variable(type, at);
   recorder.append({ kind: "let", variable, initial: recorder.unnamed(() => strong(recorder, type, value)), at });
   return new MutHandle(variable);
-}) as unknown as <const X>(initial: Checked<X, WhyMut<X>>) => MutOut<X>;
+}) as unknown as <const X>(initial: Validate<X, WhyMut<X>>) => MutOut<X>;

@@ -11,7 +11,7 @@ import type { Mend } from "../ir/source.js";
 import { libdevice } from "../ops/libdevice.js";
 import {
   foreignConstants,
-  foreignFunctions,
+  unsupportedFunctions,
   foreignMethods,
   foreignNumbers,
   foreignTensorFacts,
@@ -71,7 +71,7 @@ export function guarded<Names extends object>(names: Names): Names {
 }
 
 function ofLanguage(name: string, known: readonly string[]): MessageOfCode {
-  const table: Names = { ...foreignFunctions, ...foreignConstants, ...foreignNumbers };
+  const table: Names = { ...unsupportedFunctions, ...foreignConstants, ...foreignNumbers };
   const own = Object.hasOwn(table, name) ? table[name] : undefined;
   const near = suggestName(name, known);
   const instead =
@@ -138,7 +138,7 @@ function severalResults(receiver: object): MessageOfCode | undefined {
   const { name } = made.op;
   if (name === "max" || name === "min")
     return unknownName.results(name, `tl.${name}(x, axis, { returnIndices: true }) for [values, indices]`);
-  return name === "sort" || name === "topk" ? unknownName.results(name, foreignFunctions.argsort) : undefined;
+  return name === "sort" || name === "topk" ? unknownName.results(name, unsupportedFunctions.argsort) : undefined;
 }
 
 function insteadOfElements(type: Type): string {

@@ -1,5 +1,5 @@
 /** Checks, before anything runs, whether a kernel can be launched with a case's sizes. */
-import { tooThin, MAX_NUMEL } from "../types/limits.js";
+import { belowMinimumDim, MAX_NUMEL } from "../types/limits.js";
 import type { Case, Layout } from "../compiled/compiled-kernel.js";
 import { areContiguous, sizeOf } from "../numerics/array.js";
 import { isFloat } from "../numerics/numeric.js";
@@ -290,7 +290,7 @@ function thinTile(launch: LaunchCase): string | undefined {
   const type = (of: Type): Type => (of.kind === "tile" ? { ...of, dtype: bindings.dtype(of.dtype) } : of);
   for (const statement of compiledOps(ir, constantsAt(launch))) {
     for (const bound of statement.op.needs.least?.(typedArguments(statement, { type, elem })) ?? []) {
-      const why = isUnrolled(bound.dim) ? undefined : tooThin(bound, bindings.dim(bound.dim));
+      const why = isUnrolled(bound.dim) ? undefined : belowMinimumDim(bound, bindings.dim(bound.dim));
       if (why !== undefined) return why;
     }
   }

@@ -3,7 +3,7 @@ import type { DeviceName } from "../compiled/device-names.js";
 import type { DeviceProperties } from "../compiled/device-properties.js";
 import type { Comparison, Finding, GivenTolerance, ProgramOrder } from "../compiled/compiled-kernel.js";
 import type { DType, DTypeName, Element, Members } from "../types/dtype.js";
-import type { AskedNames, DimsOfParams, DTypeNames, NamesWhere } from "../params/param-names.js";
+import type { OptionalOutputNames, DimsOfParams, DTypeNames, NamesWhere } from "../params/param-names.js";
 import type { $param } from "../params/param-types.js";
 import type { Flat, IsAny } from "../types/rule-error.js";
 import type { Config } from "../params/spec.js";
@@ -35,7 +35,7 @@ export type Inputs<P> =
         { readonly [K in NamesWhere<P, Read>]: Given<P[K]> } & {
           /** Of an output: whether the kernel computes it. */
           readonly [K in NamesWhere<P, Optional>]?:
-            (K extends AskedNames<P> ? boolean : Given<P[K]>) | null | undefined;
+            (K extends OptionalOutputNames<P> ? boolean : Given<P[K]>) | null | undefined;
         } & { readonly [K in NamesWhere<P, ["scalar", any]> | Exclude<DimsOfParams<P>, keyof P>]?: number }
       >;
 

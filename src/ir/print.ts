@@ -13,7 +13,7 @@ import {
   type Statement,
   type Value,
 } from "./nodes.js";
-import { call } from "../types/dtype.js";
+import { dtypeDisplayName } from "../types/dtype.js";
 import { showType } from "../types/types.js";
 
 export function printIR(ir: KernelIR): string {
@@ -73,7 +73,7 @@ class Printer {
     if (argument === undefined) return "_";
     if (isValue(argument)) return this.value(argument);
     if (isList(argument)) return `[${this.list(argument)}]`;
-    if (isDType(argument)) return call(argument.dtype);
+    if (isDType(argument)) return dtypeDisplayName(argument.dtype);
     if (isFunction(argument)) return functionName(this.ir, argument.function);
     if (!isLiteral(argument)) return "?";
     return literalText(argument.value);

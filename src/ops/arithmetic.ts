@@ -17,7 +17,7 @@ import {
 import { addText, divText, floorDivText, modText, mulText, subText } from "../types/constexpr-text.js";
 import { divide, divideBig, remainder, remainderBig } from "../numerics/numeric-int.js";
 import { dividing, floorDivided, inPython } from "../numerics/python-arithmetic.js";
-import type { Checked } from "../types/rule-error.js";
+import type { Validate } from "../types/rule-error.js";
 import { offsetOut, whyOffset } from "../rules/memory-rules.js";
 import {
   type ArithArgs,
@@ -38,43 +38,43 @@ import {
 } from "../rules/arithmetic-rules.js";
 import type { OperatorOut, WhyOperatorFirst, WhyOperatorSecond } from "../rules/operator-functions.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
-import type { Some1 } from "../types/constexpr.js";
+import type { AtLeastOne } from "../types/constexpr.js";
 import type { Type } from "../types/types.js";
 import { defineOp } from "./define.js";
 import { binary, binaryInResult, quotient, unary } from "../values/operands.js";
 import { offsetPointer } from "./pointer.js";
 
 type Pair<Name extends string> = <const X, const Y>(
-  x: Checked<X, WhyOperatorFirst<Name, X>>,
-  y: Checked<Y, WhyOperatorSecond<Name, X, Y>>,
+  x: Validate<X, WhyOperatorFirst<Name, X>>,
+  y: Validate<Y, WhyOperatorSecond<Name, X, Y>>,
 ) => OperatorOut<Name, X, Y>;
 
 declare module "../types/tile.js" {
   interface TileOps {
     /** `x + y`. Several operands are added from the left: `a.add(b, c)` is `a + b + c`. */
-    add<T extends TileLike, const O extends Some1>(
+    add<T extends TileLike, const O extends AtLeastOne>(
       this: T,
       ...others: ArithArgs<"add", T[El], T[Sh], O>
     ): ArithFold<T[El], T[Sh], O>;
     /** `x - y` */
     sub<T extends TileLike, const O>(
       this: T,
-      other: Checked<O, WhyArith<"sub", T[El], T[Sh], O>>,
+      other: Validate<O, WhyArith<"sub", T[El], T[Sh], O>>,
     ): ArithOut<T[El], T[Sh], O>;
     /** `x * y`. Several operands are multiplied from the left. */
-    mul<T extends TileLike, const O extends Some1>(
+    mul<T extends TileLike, const O extends AtLeastOne>(
       this: T,
       ...others: ArithArgs<"mul", T[El], T[Sh], O>
     ): ArithFold<T[El], T[Sh], O>;
     /** `x / y`: float32, or float64 if an operand is float64. */
     div<T extends TileLike, const O>(
       this: T,
-      other: Checked<O, WhyQuotient<"div", T[El], T[Sh], O>>,
+      other: Validate<O, WhyQuotient<"div", T[El], T[Sh], O>>,
     ): DivideOut<T[El], T[Sh], O>;
     /** `x // y` of integers, which truncates toward zero as in C. */
     floorDiv<T extends TileLike, const O>(
       this: T,
-      other: Checked<O, WhyFloor<"floorDiv", T[El], T[Sh], O>>,
+      other: Validate<O, WhyFloor<"floorDiv", T[El], T[Sh], O>>,
     ): ArithOut<T[El], T[Sh], O>;
     /**
      * `x % y`, with the sign of the dividend as in C. For floats an NVIDIA GPU computes `x - trunc(x / y) * y`, which
@@ -83,10 +83,10 @@ declare module "../types/tile.js" {
      */
     mod<T extends TileLike, const O>(
       this: T,
-      other: Checked<O, WhyRemainder<"mod", T[El], T[Sh], O>>,
+      other: Validate<O, WhyRemainder<"mod", T[El], T[Sh], O>>,
     ): ModuloOut<T[El], T[Sh], O>;
     /** `-x`. For a float 0.0 the result is -0.0; Triton 3.6 gives 0.0. */
-    neg<T extends TileLike>(this: Checked<T, WhyNeg<T>>): Tile<T[El], T[Sh]>;
+    neg<T extends TileLike>(this: Validate<T, WhyNeg<T>>): Tile<T[El], T[Sh]>;
   }
 }
 
@@ -240,7 +240,7 @@ export const mod = defineOp<Pair<"mod">>()({
 });
 
 /** `-x`. For a float 0.0 the result is -0.0; Triton 3.6 gives 0.0. */
-export const neg = defineOp<<T extends TileLike>(x: Checked<T, WhyNeg<T>>) => Tile<T[El], T[Sh]>>()({
+export const neg = defineOp<<T extends TileLike>(x: Validate<T, WhyNeg<T>>) => Tile<T[El], T[Sh]>>()({
   name: "neg",
   operands: { x: "value" },
   method: true,

@@ -3,7 +3,7 @@ import { number, type Term } from "../symbolic/term.js";
 import type { Typed } from "../types/types.js";
 import { expandDims as expandArray, permute as permuteArray } from "../numerics/array.js";
 import type { Expand, WhyExpand } from "../types/axis.js";
-import type { Checked } from "../types/rule-error.js";
+import type { Validate } from "../types/rule-error.js";
 import type { Permute } from "../types/dims.js";
 import type { Addresses } from "../values/runtime-values.js";
 import { whyTile } from "../rules/math-rules.js";
@@ -34,20 +34,20 @@ declare module "../types/tile.js" {
     /** Adds axes of size 1 at these positions of the result: `x[:, None]` for axis 1 of a rank-1 tile. */
     expandDims<T extends TileLike, const Ax extends Axes>(
       this: T,
-      axis: Checked<Ax, WhyExpandAll<T[Sh], Ax>>,
+      axis: Validate<Ax, WhyExpandAll<T[Sh], Ax>>,
     ): Tile<T[El], ExpandAll<T[Sh], Ax>>;
     /** Permutes the axes: `x.permute([2, 0, 1])` is `tl.permute(x, [2, 0, 1])`. */
     permute<T extends TileLike, const P extends readonly number[]>(
       this: T,
-      order: Checked<P, WhyPermuted<T, P>>,
+      order: Validate<P, WhyPermuted<T, P>>,
     ): Reshaped<T, Permute<T[Sh], P>>;
     /** Swaps the last two axes, or permutes all: `tl.trans(x)`. */
     trans<T extends TileLike, const P extends readonly number[] | undefined = undefined>(
-      this: Checked<T, WhyTransposed<T, P>>,
+      this: Validate<T, WhyTransposed<T, P>>,
       order?: P,
     ): TransOut<T, P>;
     /** The element of a tile with one element, as a scalar: `x.item()`. */
-    item<T extends TileLike>(this: Checked<T, WhyItem<T>>): Scalar<T[El]>;
+    item<T extends TileLike>(this: Validate<T, WhyItem<T>>): Scalar<T[El]>;
   }
 }
 
@@ -58,7 +58,7 @@ const numbers = (given: Typed | undefined) =>
 export const expandDims = defineOp<
   <T extends TileLike, const Ax extends Axes>(
     x: T,
-    axis: Checked<Ax, WhyExpandAll<T[Sh], Ax>>,
+    axis: Validate<Ax, WhyExpandAll<T[Sh], Ax>>,
   ) => Tile<T[El], ExpandAll<T[Sh], Ax>>
 >()({
   name: "expandDims",
@@ -83,7 +83,7 @@ export const expandDims = defineOp<
 export const unsqueeze = defineOp<
   <T extends TileLike, const Ax extends number>(
     x: T,
-    dim: Checked<Ax, WhyExpand<T[Sh], Ax>>,
+    dim: Validate<Ax, WhyExpand<T[Sh], Ax>>,
   ) => Tile<T[El], Expand<T[Sh], Ax>>
 >()({
   name: "unsqueeze",
@@ -101,7 +101,7 @@ export const unsqueeze = defineOp<
 export const squeeze = defineOp<
   <T extends TileLike, const Ax extends number>(
     x: T,
-    dim: Checked<Ax, WhySqueeze<T[Sh], Ax>>,
+    dim: Validate<Ax, WhySqueeze<T[Sh], Ax>>,
   ) => Reshaped<T, Squeeze<T[Sh], Ax>>
 >()({
   name: "squeeze",
@@ -122,7 +122,7 @@ export const squeeze = defineOp<
 });
 
 /** The element of a tile with one element, as a scalar: `x.item()`. */
-export const item = defineOp<<X>(x: Checked<X, WhyItem<X>>) => Reshaped<X, []>>()({
+export const item = defineOp<<X>(x: Validate<X, WhyItem<X>>) => Reshaped<X, []>>()({
   name: "item",
   operands: { x: "value" },
   method: true,
@@ -138,7 +138,7 @@ export const item = defineOp<<X>(x: Checked<X, WhyItem<X>>) => Reshaped<X, []>>(
 export const permute = defineOp<
   <X, const P extends readonly number[]>(
     x: X,
-    order: Checked<P, WhyPermuted<X, P>>,
+    order: Validate<P, WhyPermuted<X, P>>,
   ) => X extends TileLike ? Reshaped<X, Permute<X[Sh], P>> : Tile<any, any>
 >()({
   name: "permute",
@@ -155,7 +155,7 @@ export const permute = defineOp<
 /** Swaps the last two axes: `tl.trans(x)`; or permutes all: `tl.trans(x, [2, 0, 1])`. */
 export const trans = defineOp<
   <X, const P extends readonly number[] | undefined = undefined>(
-    x: Checked<X, WhyTransposed<X, P>>,
+    x: Validate<X, WhyTransposed<X, P>>,
     order?: P,
   ) => TransOut<X, P>
 >()({

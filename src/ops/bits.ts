@@ -6,7 +6,7 @@ import { callText } from "../types/constexpr-text.js";
 import { bitsOf, isBig, type SmallIntDType } from "../numerics/numeric.js";
 import { shiftIsTooFar, shiftLeft, shiftLeftBig, shiftRight, shiftRightBig } from "../numerics/numeric-int.js";
 import { inPython } from "../numerics/python-arithmetic.js";
-import type { Checked } from "../types/rule-error.js";
+import type { Validate } from "../types/rule-error.js";
 import type { Context } from "../values/runtime-values.js";
 import { type ArithOut, inferBits, type WhyBits, whyLogic, type WhyLogic } from "../rules/arithmetic-rules.js";
 import type { OperatorOut, WhyOperatorFirst, WhyOperatorSecond } from "../rules/operator-functions.js";
@@ -20,13 +20,13 @@ import { binary, common, ofBits } from "../values/operands.js";
 import type { RuntimeArguments } from "../ir/op.js";
 
 type Shift<Name extends string> = <const X, const Y>(
-  x: Checked<X, WhyOperatorFirst<Name, X>>,
-  y: Checked<Y, WhyOperatorSecond<Name, X, Y>>,
+  x: Validate<X, WhyOperatorFirst<Name, X>>,
+  y: Validate<Y, WhyOperatorSecond<Name, X, Y>>,
 ) => OperatorOut<Name, X, Y>;
 type LogicOut<S extends Shape, O> = O extends TileLike ? Tile<"int1", Broadcast<S, O[Sh]>> : Tile<"int1", S>;
 type Logic<Name extends string> = <T extends TileLike, const O>(
   x: T,
-  y: Checked<O, WhyLogic<Name, T[El], T[Sh], O>>,
+  y: Validate<O, WhyLogic<Name, T[El], T[Sh], O>>,
 ) => LogicOut<T[Sh], O>;
 
 declare module "../types/tile.js" {
@@ -34,22 +34,22 @@ declare module "../types/tile.js" {
     /** `x << y` */
     shl<T extends TileLike, const O>(
       this: T,
-      other: Checked<O, WhyBits<"shl", T[El], T[Sh], O>>,
+      other: Validate<O, WhyBits<"shl", T[El], T[Sh], O>>,
     ): ArithOut<T[El], T[Sh], O>;
     /** `x >> y`: arithmetic for signed integers, logical for unsigned ones. */
     shr<T extends TileLike, const O>(
       this: T,
-      other: Checked<O, WhyBits<"shr", T[El], T[Sh], O>>,
+      other: Validate<O, WhyBits<"shr", T[El], T[Sh], O>>,
     ): ArithOut<T[El], T[Sh], O>;
     /** True if both masks are: `x.logical_and(y)`. */
     logicalAnd<T extends TileLike, const O>(
       this: T,
-      other: Checked<O, WhyLogic<"logicalAnd", T[El], T[Sh], O>>,
+      other: Validate<O, WhyLogic<"logicalAnd", T[El], T[Sh], O>>,
     ): LogicOut<T[Sh], O>;
     /** True if either mask is: `x.logical_or(y)`. */
     logicalOr<T extends TileLike, const O>(
       this: T,
-      other: Checked<O, WhyLogic<"logicalOr", T[El], T[Sh], O>>,
+      other: Validate<O, WhyLogic<"logicalOr", T[El], T[Sh], O>>,
     ): LogicOut<T[Sh], O>;
   }
 }

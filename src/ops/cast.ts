@@ -18,7 +18,7 @@ import { type Dt, type DType, type DTypeName, type Elem, isInt, isSigned, member
 import { notADType } from "../types/dtype-text.js";
 import { bitsOf, isFloat } from "../numerics/numeric.js";
 import type { Rounding } from "../numerics/numeric-float.js";
-import { type Checked, whyChoice } from "../types/rule-error.js";
+import { type Validate, whyChoice } from "../types/rule-error.js";
 import type { Context } from "../values/runtime-values.js";
 import type { AsShape } from "../types/shape.js";
 import { notATile } from "../types/operand.js";
@@ -43,13 +43,13 @@ declare module "../types/tile.js" {
     /** `x.to(tl.float16)`: the nearest value of the dtype, ties to even; floats to integers truncate. */
     to<T extends TileLike, const D, const B = false>(
       this: T,
-      dtype: Checked<D, WhyTo<T[El], D, B>>,
+      dtype: Validate<D, WhyTo<T[El], D, B>>,
       options?: CastOptions<B>,
     ): ToOut<D, T[Sh]>;
     /** The same as `to`: `x.cast(tl.float16)` is `tl.cast(x, tl.float16)`. */
     cast<T extends TileLike, const D, const B = false>(
       this: T,
-      dtype: Checked<D, WhyTo<T[El], D, B>>,
+      dtype: Validate<D, WhyTo<T[El], D, B>>,
       options?: CastOptions<B>,
     ): ToOut<D, T[Sh]>;
   }
@@ -57,7 +57,7 @@ declare module "../types/tile.js" {
 
 type Cast = <T extends TileLike, const D, const B = false>(
   x: T,
-  dtype: Checked<D, WhyTo<T[El], D, B>>,
+  dtype: Validate<D, WhyTo<T[El], D, B>>,
   options?: CastOptions<B>,
 ) => ToOut<D, T[Sh]>;
 

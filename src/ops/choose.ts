@@ -8,7 +8,7 @@ import {
   type WhyChosenToo,
 } from "../types/constexpr.js";
 import { asTruth, choice } from "../symbolic/term.js";
-import type { Checked } from "../types/rule-error.js";
+import type { Validate } from "../types/rule-error.js";
 import { defineOp } from "./define.js";
 
 /**
@@ -18,8 +18,8 @@ import { defineOp } from "./define.js";
 export const choose = defineOp<
   <Name extends string, const X, const Y>(
     condition: ConstBool<Name>,
-    x: Checked<X, WhyChosen<X>>,
-    y: Checked<Y, WhyChosenToo<X, Y>>,
+    x: Validate<X, WhyChosen<X>>,
+    y: Validate<Y, WhyChosenToo<X, Y>>,
   ) => Chosen<`choose(${Name}, ${TextOf<X>}, ${TextOf<Y>})`, X, Y>
 >()({
   name: "choose",

@@ -8,7 +8,7 @@ import { foldLanes, lastAlong, mapLanes } from "../numerics/array-fold.js";
 import { builder } from "../ir/builder.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { Handle, isHandle, valueOf } from "../ir/handle.js";
-import type { Checked } from "../types/rule-error.js";
+import type { Validate } from "../types/rule-error.js";
 import type { FunctionRuntime } from "../values/runtime-values.js";
 import {
   type Combine,
@@ -65,8 +65,8 @@ export const reduce = withRecord(reduceOp, ((x: unknown, axis: number, combine: 
   const at = captureLocation();
   return reduceOp(x, axisOf("reduce", x, axis, at), combineOf("reduce", x, combine, at), options);
 }) as unknown as <const X, const Ax, const Keep = false>(
-  x: Checked<X, WhyTiles<"reduce", X>>,
-  axis: Checked<Ax, WhyFoldAxis<"reduce", FirstOf<X>, Ax>>,
+  x: Validate<X, WhyTiles<"reduce", X>>,
+  axis: Validate<Ax, WhyFoldAxis<"reduce", FirstOf<X>, Ax>>,
   combine: Combine<NoInfer<X>>,
   options?: { keepDims?: Keep },
 ) => ReduceAll<X, Ax, Keep>);
@@ -96,8 +96,8 @@ export const associativeScan = withRecord(scanOp, ((
   const at = captureLocation();
   return scanOp(x, axisOf("associativeScan", x, axis, at), combineOf("associativeScan", x, combine, at), options);
 }) as unknown as <const X, const Ax>(
-  x: Checked<X, WhyTiles<"associativeScan", X>>,
-  axis: Checked<Ax, WhyFoldAxis<"associativeScan", FirstOf<X>, Ax>>,
+  x: Validate<X, WhyTiles<"associativeScan", X>>,
+  axis: Validate<Ax, WhyFoldAxis<"associativeScan", FirstOf<X>, Ax>>,
   combine: Combine<NoInfer<X>>,
   options?: { reverse?: boolean },
 ) => ScanAll<X>);
@@ -132,7 +132,7 @@ export const mapElementwise = withRecord(mapOp, ((scalarFn: unknown, ...args: re
   return mapOp(helperFor("mapElementwise", scalarFn, scalars, at), args, {});
 }) as unknown as <const A extends readonly unknown[], R>(
   scalarFn: MapFunction<NoInfer<A>, R>,
-  ...args: { readonly [K in keyof A]: Checked<A[K], WhyTile<"mapElementwise", A[K]>> }
+  ...args: { readonly [K in keyof A]: Validate<A[K], WhyTile<"mapElementwise", A[K]>> }
 ) => MapOut<A, R>);
 
 // ---- the function -----------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ import {
 import { exactly, onBits } from "../numerics/python-arithmetic.js";
 import type { Constant } from "../values/runtime-values.js";
 import { callText } from "../types/constexpr-text.js";
-import type { Checked } from "../types/rule-error.js";
+import type { Validate } from "../types/rule-error.js";
 import {
   type ArithFold,
   type ArithOut,
@@ -37,49 +37,49 @@ import {
 } from "../rules/arithmetic-rules.js";
 import type { OperatorOut, WhyOperatorFirst, WhyOperatorSecond } from "../rules/operator-functions.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
-import type { Some1 } from "../types/constexpr.js";
+import type { AtLeastOne } from "../types/constexpr.js";
 import { defineOp } from "./define.js";
 import { binary, type Loops, unary, ofBits } from "../values/operands.js";
 
 declare module "../types/tile.js" {
   interface TileOps {
     /** `x < y` */
-    lt<T extends TileLike, const O>(this: T, other: Checked<O, WhyCmp<"lt", T[El], T[Sh], O>>): CmpOut<T[Sh], O>;
+    lt<T extends TileLike, const O>(this: T, other: Validate<O, WhyCmp<"lt", T[El], T[Sh], O>>): CmpOut<T[Sh], O>;
     /** `x <= y` */
-    le<T extends TileLike, const O>(this: T, other: Checked<O, WhyCmp<"le", T[El], T[Sh], O>>): CmpOut<T[Sh], O>;
+    le<T extends TileLike, const O>(this: T, other: Validate<O, WhyCmp<"le", T[El], T[Sh], O>>): CmpOut<T[Sh], O>;
     /** `x > y` */
-    gt<T extends TileLike, const O>(this: T, other: Checked<O, WhyCmp<"gt", T[El], T[Sh], O>>): CmpOut<T[Sh], O>;
+    gt<T extends TileLike, const O>(this: T, other: Validate<O, WhyCmp<"gt", T[El], T[Sh], O>>): CmpOut<T[Sh], O>;
     /** `x >= y` */
-    ge<T extends TileLike, const O>(this: T, other: Checked<O, WhyCmp<"ge", T[El], T[Sh], O>>): CmpOut<T[Sh], O>;
+    ge<T extends TileLike, const O>(this: T, other: Validate<O, WhyCmp<"ge", T[El], T[Sh], O>>): CmpOut<T[Sh], O>;
     /** `x == y` */
-    eq<T extends TileLike, const O>(this: T, other: Checked<O, WhyCmp<"eq", T[El], T[Sh], O>>): CmpOut<T[Sh], O>;
+    eq<T extends TileLike, const O>(this: T, other: Validate<O, WhyCmp<"eq", T[El], T[Sh], O>>): CmpOut<T[Sh], O>;
     /** `x != y` */
-    ne<T extends TileLike, const O>(this: T, other: Checked<O, WhyCmp<"ne", T[El], T[Sh], O>>): CmpOut<T[Sh], O>;
+    ne<T extends TileLike, const O>(this: T, other: Validate<O, WhyCmp<"ne", T[El], T[Sh], O>>): CmpOut<T[Sh], O>;
     /** `x & y`, of masks or of integers. Several operands combine from the left. */
-    and<T extends TileLike, const O extends Some1>(
+    and<T extends TileLike, const O extends AtLeastOne>(
       this: T,
       ...others: BitsArgs<"and", T[El], T[Sh], O>
     ): ArithFold<T[El], T[Sh], O>;
     /** `x | y`, of masks or of integers. Several operands combine from the left. */
-    or<T extends TileLike, const O extends Some1>(
+    or<T extends TileLike, const O extends AtLeastOne>(
       this: T,
       ...others: BitsArgs<"or", T[El], T[Sh], O>
     ): ArithFold<T[El], T[Sh], O>;
     /** `x ^ y`, of masks or of integers. */
     xor<T extends TileLike, const O>(
       this: T,
-      other: Checked<O, WhyBits<"xor", T[El], T[Sh], O>>,
+      other: Validate<O, WhyBits<"xor", T[El], T[Sh], O>>,
     ): ArithOut<T[El], T[Sh], O>;
     /** `~x`, of a mask or of integers. */
-    not<T extends TileLike>(this: Checked<T, WhyNot<T>>): Tile<T[El], T[Sh]>;
+    not<T extends TileLike>(this: Validate<T, WhyNot<T>>): Tile<T[El], T[Sh]>;
   }
 }
 
 const operands = { x: "value", y: "value" } as const;
 
 type Pair<Name extends string> = <const X, const Y>(
-  x: Checked<X, WhyOperatorFirst<Name, X>>,
-  y: Checked<Y, WhyOperatorSecond<Name, X, Y>>,
+  x: Validate<X, WhyOperatorFirst<Name, X>>,
+  y: Validate<Y, WhyOperatorSecond<Name, X, Y>>,
 ) => OperatorOut<Name, X, Y>;
 
 function comparison<Name extends string>(
@@ -230,7 +230,7 @@ export const xor = bitwise(
 );
 
 /** `~x`, of a mask or of integers; `not x` of a truth value that Triton knows when it compiles. */
-export const not = defineOp<<T extends TileLike>(x: Checked<T, WhyNot<T>>) => Tile<T[El], T[Sh]>>()({
+export const not = defineOp<<T extends TileLike>(x: Validate<T, WhyNot<T>>) => Tile<T[El], T[Sh]>>()({
   name: "not",
   operands: { x: "value" },
   method: true,

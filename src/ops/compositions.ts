@@ -1,6 +1,6 @@
 /** Compositions of other ops, each a function of the emitted Python. */
 import { mulText } from "../types/constexpr-text.js";
-import type { Checked } from "../types/rule-error.js";
+import type { Validate } from "../types/rule-error.js";
 import { type ArithOut, inferArith, type WhyArith } from "../rules/arithmetic-rules.js";
 import { inferMath, inferPair, type Plain, type WhyMath, whyTile, type WhyTile } from "../rules/math-rules.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
@@ -21,14 +21,14 @@ type HypotOut<X, Y> = X extends TileLike ? ArithOut<X[El], X[Sh], Y> : Tile<any,
 declare module "../types/tile.js" {
   interface TileOps {
     /** The larger of x and 0; NaN stays NaN: `relu(x)`. */
-    relu<T extends TileLike>(this: Checked<T, WhyRelu<T>>): Tile<T[El], T[Sh]>;
+    relu<T extends TileLike>(this: Validate<T, WhyRelu<T>>): Tile<T[El], T[Sh]>;
     /** Square root of the sum of two squares: `hypot(x, y)`. */
-    hypot<T extends TileLike, const Y>(this: Checked<T, WhySide<T>>, y: Checked<Y, WhyOther<T, Y>>): HypotOut<T, Y>;
+    hypot<T extends TileLike, const Y>(this: Validate<T, WhySide<T>>, y: Validate<Y, WhyOther<T, Y>>): HypotOut<T, Y>;
   }
 }
 
 /** The larger of x and 0; NaN stays NaN, as in PyTorch: `relu(x)`, which is `tl.maximum` with `propagate_nan`. */
-export const relu = derived<<X>(x: Checked<X, WhyRelu<X>>) => Plain<X>>()({
+export const relu = derived<<X>(x: Validate<X, WhyRelu<X>>) => Plain<X>>()({
   name: "relu",
   operands: { x: "tile" },
   method: true,
@@ -41,7 +41,7 @@ export const relu = derived<<X>(x: Checked<X, WhyRelu<X>>) => Plain<X>>()({
  * result is infinite; `libdevice.hypot` scales first.
  */
 export const hypot = derived<
-  <X, const Y>(x: Checked<X, WhySide<X>>, y: Checked<Y, WhyOther<X, Y>>) => HypotOut<X, Y>
+  <X, const Y>(x: Validate<X, WhySide<X>>, y: Validate<Y, WhyOther<X, Y>>) => HypotOut<X, Y>
 >()({
   name: "hypot",
   operands: { x: "tile", y: "tile" },

@@ -6,10 +6,10 @@ import { notADType } from "../types/dtype-text.js";
 import { ZERO } from "../symbolic/number-class.js";
 import { isLiteral } from "../ir/nodes.js";
 import { isBig } from "../numerics/numeric.js";
-import type { Checked } from "../types/rule-error.js";
+import type { Validate } from "../types/rule-error.js";
 import {
   type ArangeCall,
-  type ElementOf,
+  type FillElement,
   inferArange,
   type WhyDType,
   whyFill,
@@ -76,8 +76,8 @@ export const arange = defineOp<ArangeCall>()({
 export const zeros = defineOp<
   <const X extends readonly unknown[], D>(
     shape: ShapeArg<"zeros", X>,
-    dtype: Checked<D, WhyDType<"zeros", "[BLOCK], tl.float32", D>>,
-  ) => Tile<ElementOf<D>, DimsOf<X>>
+    dtype: Validate<D, WhyDType<"zeros", "[BLOCK], tl.float32", D>>,
+  ) => Tile<FillElement<D>, DimsOf<X>>
 >()({
   name: "zeros",
   operands: { shape: "shape", dtype: "dtype" },
@@ -93,9 +93,9 @@ export const zeros = defineOp<
 export const full = defineOp<
   <const X extends readonly unknown[], const V, D>(
     shape: ShapeArg<"full", X>,
-    value: Checked<V, WhyFill<V, ElementOf<D>>>,
-    dtype: Checked<D, WhyDType<"full", "[BLOCK], 0, tl.float32", D>>,
-  ) => Tile<ElementOf<D>, DimsOf<X>>
+    value: Validate<V, WhyFill<V, FillElement<D>>>,
+    dtype: Validate<D, WhyDType<"full", "[BLOCK], 0, tl.float32", D>>,
+  ) => Tile<FillElement<D>, DimsOf<X>>
 >()({
   name: "full",
   operands: { shape: "shape", value: "value", dtype: "dtype" },
@@ -121,7 +121,7 @@ export const full = defineOp<
 });
 
 /** Zeros with the dtype and shape of a tile: `tl.zeros_like(x)`. */
-export const zerosLike = defineOp<<X>(x: Checked<X, WhyTile<"zerosLike", X>>) => Plain<X>>()({
+export const zerosLike = defineOp<<X>(x: Validate<X, WhyTile<"zerosLike", X>>) => Plain<X>>()({
   name: "zerosLike",
   operands: { x: "value" },
   effect: "pure",

@@ -1,7 +1,7 @@
 /** Assertions, printing and barriers. They keep their place in the program. */
 import type { ConstLike } from "../types/constexpr.js";
 import { failedAssert } from "../diagnostics/catalog/finding-codes.js";
-import type { Checked } from "../types/rule-error.js";
+import type { Validate } from "../types/rule-error.js";
 import { whyCond, type WhyCond } from "../rules/math-rules.js";
 import type { TileLike } from "../types/tile.js";
 import { defineOp } from "./define.js";
@@ -18,7 +18,7 @@ type RunTimePrintable = TileLike | ConstLike<any, "int" | "float" | "bool"> | nu
  */
 export const deviceAssert = defineOp<
   <C>(
-    condition: Checked<C, WhyCond<"deviceAssert", C>>,
+    condition: Validate<C, WhyCond<"deviceAssert", C>>,
     message?: string,
     options?: { mask?: TileLike<"int1", any> },
   ) => void

@@ -44,11 +44,11 @@ export type OpFunction<Signature> = Signature & {
  */
 export function defineOp<Signature>() {
   return <const Given extends Operands, const Options extends Operands = {}>(record: OpRecord<Given, Options>) =>
-    defineCall<Signature>()(record, appends);
+    defineFunctionOp<Signature>()(record, appends);
 }
 
 /** Attaches an op's record to a function that does not behave like those of `defineOp`. */
-export function defineCall<Signature>() {
+export function defineFunctionOp<Signature>() {
   return <const Given extends Operands, const Options extends Operands = {}>(
     record: OpRecord<Given, Options>,
     callOf: (op: Op) => (...args: unknown[]) => unknown,

@@ -3,7 +3,7 @@ import { hostOnly } from "../diagnostics/catalog/host-codes.js";
 import { fail } from "../diagnostics/diagnostic.js";
 import { builder } from "../ir/builder.js";
 import type { Operands } from "../ir/op.js";
-import { checkedArguments, defineCall, type OpRecord } from "./define.js";
+import { checkedArguments, defineFunctionOp, type OpRecord } from "./define.js";
 import { appendCall, resultOf } from "./fn.js";
 import { actuals, traceHelper } from "./helper.js";
 
@@ -22,7 +22,7 @@ interface DerivedRecord<Given extends Operands> extends Pick<
  */
 export function derived<Signature>() {
   return <const Given extends Operands>({ parts, ...record }: DerivedRecord<Given>) =>
-    defineCall<Signature>()<Given>({ ...record, parts, effect: "pure", spelling: { form: "apply" } }, (op) => {
+    defineFunctionOp<Signature>()<Given>({ ...record, parts, effect: "pure", spelling: { form: "apply" } }, (op) => {
       const definition = { body: parts, name: op.name, noinline: false, at: undefined, what: op.name, isLibrary: true };
       return (...args) => {
         const recorder = builder(`tl.${op.name}`);

@@ -2,7 +2,7 @@
 import { type TileArray, tileArray } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
 import type { DTypeName } from "../types/dtype.js";
-import type { Checked } from "../types/rule-error.js";
+import type { Validate } from "../types/rule-error.js";
 import type { Context } from "../values/runtime-values.js";
 import { leastInner } from "../rules/dot-rules.js";
 import {
@@ -26,9 +26,9 @@ interface ScaledOptions<PA, PB, FA, FB> {
   /** Lets Triton trade accuracy for speed. */
   fastMath?: boolean;
   /** Whether the two e2m1 elements of a byte lie along K (the default) or along M. */
-  lhsKPack?: Checked<PA, WhyPack<PA, FA>>;
+  lhsKPack?: Validate<PA, WhyPack<PA, FA>>;
   /** The same for the second operand: along K or along N. */
-  rhsKPack?: Checked<PB, WhyPack<PB, FB>>;
+  rhsKPack?: Validate<PB, WhyPack<PB, FB>>;
 }
 
 const operands = {
@@ -68,13 +68,13 @@ export const dotScaled = defineOp<
     const PA = true,
     const PB = true,
   >(
-    lhs: Checked<A, WhyScaledSide<A, FA>>,
-    lhsScale: Checked<SA, WhyScale<SA, A, FA, FirstRows<A, FA, PA>>>,
+    lhs: Validate<A, WhyScaledSide<A, FA>>,
+    lhsScale: Validate<SA, WhyScale<SA, A, FA, FirstRows<A, FA, PA>>>,
     lhsFormat: FA,
-    rhs: Checked<B, WhyScaledSecond<A, FA, PA, B, FB, PB>>,
-    rhsScale: Checked<SB, WhyScale<SB, B, FB, SecondRows<B, FB, PB>>>,
+    rhs: Validate<B, WhyScaledSecond<A, FA, PA, B, FB, PB>>,
+    rhsScale: Validate<SB, WhyScale<SB, B, FB, SecondRows<B, FB, PB>>>,
     rhsFormat: FB,
-    acc?: Checked<C, WhyScaledAcc<ScaledShape<A, FA, PA, B, FB, PB>, C>>,
+    acc?: Validate<C, WhyScaledAcc<ScaledShape<A, FA, PA, B, FB, PB>, C>>,
     options?: ScaledOptions<PA, PB, FA, FB>,
   ) => ScaledOut<ScaledShape<A, FA, PA, B, FB, PB>>
 >()({

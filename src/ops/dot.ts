@@ -1,6 +1,6 @@
 /** The matrix product. */
 import { dot as dotArrays, type AccumulatorDType, type InputPrecision } from "../numerics/array-dot.js";
-import { type Checked, whyChoice } from "../types/rule-error.js";
+import { type Validate, whyChoice } from "../types/rule-error.js";
 import {
   type AccOrOptions,
   dotAcc,
@@ -31,8 +31,8 @@ function whyImprecise(a: Type, given: unknown): string {
  */
 export const dot = defineOp<
   <A, B, const C = undefined, const O = undefined>(
-    a: Checked<A, WhyDotFirst<A>>,
-    b: Checked<B, WhyDotSecond<A, B>>,
+    a: Validate<A, WhyDotFirst<A>>,
+    b: Validate<B, WhyDotSecond<A, B>>,
     acc?: AccOrOptions<A, B, C, O>,
     options?: OptionsFor<A, O>,
   ) => DotOut<A, B, C, O>

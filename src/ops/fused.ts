@@ -4,7 +4,7 @@ import { clampBounds } from "../diagnostics/catalog/finding-codes.js";
 import { broadcastTo, type TileArray } from "../numerics/array.js";
 import { map2, mapBig2 } from "../numerics/array-map.js";
 import { cast } from "../numerics/array-cast.js";
-import type { Checked } from "../types/rule-error.js";
+import type { Validate } from "../types/rule-error.js";
 import { directed } from "../numerics/exact-rational.js";
 import { fma as fmaOf } from "../numerics/numeric-float.js";
 import { umulhi as umulhiOf, umulhiBig } from "../numerics/numeric-int.js";
@@ -46,7 +46,7 @@ const holds = ({ type }: Typed, name: "float16" | "bfloat16" | "float32" | "floa
 export const fdiv = defineOp<
   <const X, const Y>(
     x: X,
-    y: Checked<Y, WhyFdiv<X, Y>>,
+    y: Validate<Y, WhyFdiv<X, Y>>,
     options?: { ieeeRounding?: boolean; approx?: boolean },
   ) => FdivOut<X, Y>
 >()({
@@ -77,7 +77,7 @@ export const fdiv = defineOp<
 
 /** `x / y` of float32, correctly rounded: `tl.div_rn(x, y)`. */
 export const divRn = defineOp<
-  <const X, const Y>(x: X, y: Checked<Y, WhySingleSecond<"divRn", X, Y>>) => PairOf<X, Y>
+  <const X, const Y>(x: X, y: Validate<Y, WhySingleSecond<"divRn", X, Y>>) => PairOf<X, Y>
 >()({
   name: "divRn",
   operands: { x: "value", y: "value" },
@@ -91,7 +91,7 @@ export const divRn = defineOp<
 });
 
 /** The high half of the product of integers taken as unsigned: `tl.umulhi(x, y)`. */
-export const umulhi = defineOp<<const X, const Y>(x: X, y: Checked<Y, WhyUmulhi<X, Y>>) => PairOf<X, Y>>()({
+export const umulhi = defineOp<<const X, const Y>(x: X, y: Validate<Y, WhyUmulhi<X, Y>>) => PairOf<X, Y>>()({
   name: "umulhi",
   operands: { x: "value", y: "value" },
   effect: "pure",
@@ -107,9 +107,9 @@ export const umulhi = defineOp<<const X, const Y>(x: X, y: Checked<Y, WhyUmulhi<
 /** `x * y + z` of floats with one rounding: `tl.fma(x, y, z)`. */
 export const fma = defineOp<
   <const X, const Y, const Z>(
-    x: Checked<X, WhyFused<X>>,
-    y: Checked<Y, WhySecond<"fma", X, Y>>,
-    z: Checked<Z, WhyThird<"fma", X, Y, Z>>,
+    x: Validate<X, WhyFused<X>>,
+    y: Validate<Y, WhySecond<"fma", X, Y>>,
+    z: Validate<Z, WhyThird<"fma", X, Y, Z>>,
   ) => TripleOut<X, Y, Z>
 >()({
   name: "fma",
@@ -131,9 +131,9 @@ export const fma = defineOp<
  */
 export const clamp = defineOp<
   <const X, const Lo, const Hi>(
-    x: Checked<X, WhyClamped<"clamp", X>>,
-    min: Checked<Lo, WhySecond<"clamp", X, Lo>>,
-    max: Checked<Hi, WhyThird<"clamp", X, Lo, Hi>>,
+    x: Validate<X, WhyClamped<"clamp", X>>,
+    min: Validate<Lo, WhySecond<"clamp", X, Lo>>,
+    max: Validate<Hi, WhyThird<"clamp", X, Lo, Hi>>,
     options?: { propagateNan?: "none" | "all" },
   ) => TripleOut<X, Lo, Hi>
 >()({

@@ -5,7 +5,7 @@ import type { FindingCode } from "../diagnostics/catalog/index.js";
 import type { Typed } from "../types/types.js";
 import { slice, type TileArray } from "../numerics/array.js";
 import type { ConstLike } from "../types/constexpr.js";
-import type { Checked } from "../types/rule-error.js";
+import type { Validate } from "../types/rule-error.js";
 import type { Context, Runtime } from "../values/runtime-values.js";
 import {
   inferHint,
@@ -27,8 +27,8 @@ import { isTile, listOf } from "../values/operands.js";
 type Value = number | ConstLike<any, "int">;
 type Values = Value | readonly Value[];
 type HintCall<Name extends string> = <X, const V extends Values>(
-  x: Checked<X, WhyHintOf<Name, X>>,
-  values: Checked<V, WhyHint<Name, X, V>>,
+  x: Validate<X, WhyHintOf<Name, X>>,
+  values: Validate<V, WhyHint<Name, X, V>>,
 ) => X extends TileLike ? Plain<X> : X;
 
 const numbers = (given: Typed | undefined) =>
@@ -119,7 +119,7 @@ export const maxConstancy = hint(
 );
 
 /** Lets the compiler assume a condition: `tl.assume(stride > 0)`. */
-export const assume = defineOp<<const C>(condition: Checked<C, WhyAssumed<C>>) => void>()({
+export const assume = defineOp<<const C>(condition: Validate<C, WhyAssumed<C>>) => void>()({
   name: "assume",
   operands: { condition: "value" },
   effect: "write",
@@ -162,8 +162,8 @@ export function reportFalse(
  */
 export const trusted = defineOp<
   <X, const R extends string>(
-    x: Checked<X, WhyTrusted<X>>,
-    reason: Checked<R, WhyReason<R>>,
+    x: Validate<X, WhyTrusted<X>>,
+    reason: Validate<R, WhyReason<R>>,
   ) => X extends TileLike ? Plain<X> : X
 >()({
   name: "trusted",
@@ -182,7 +182,7 @@ export const trusted = defineOp<
  * Triton 3.9.
  */
 export const expectZero = defineOp<
-  <X, M>(x: Checked<X, WhyTile<"expectZero", X>>, mask: Checked<M, WhyZeroed<X, M>>) => Plain<X>
+  <X, M>(x: Validate<X, WhyTile<"expectZero", X>>, mask: Validate<M, WhyZeroed<X, M>>) => Plain<X>
 >()({
   name: "expectZero",
   operands: { x: "value", mask: "value" },

@@ -5,7 +5,7 @@ import { unknownEffect } from "../diagnostics/catalog/operand-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import type { DType, Element } from "../types/dtype.js";
 import type { DimsOf, ShapeArg } from "../types/constexpr.js";
-import type { Checked } from "../types/rule-error.js";
+import type { Validate } from "../types/rule-error.js";
 import { type AsmOut, inferAsm, inferRaw, type WhyAsmArgs } from "../rules/escape-rules.js";
 import type { Tile } from "../types/tile.js";
 import { defineOp, type OpFunction, withRecord } from "./define.js";
@@ -91,7 +91,7 @@ export const inlineAsmElementwise = withRecord(asms.pure, ((
 }) as unknown as <const A extends readonly unknown[], const D extends DType<any> | readonly DType<any>[]>(
   asm: string,
   constraints: string,
-  args: Checked<A, WhyAsmArgs<A>>,
+  args: Validate<A, WhyAsmArgs<A>>,
   dtype: D,
   options?: { isPure?: boolean; pack?: number },
 ) => AsmOut<A, D>);

@@ -1,6 +1,6 @@
 /** Integer helpers, also for the host. */
 import { call, isNumber, NEXT_POWER, number } from "../symbolic/term.js";
-import type { Checked } from "../types/rule-error.js";
+import type { Validate } from "../types/rule-error.js";
 import type { Constexpr } from "../types/constexpr.js";
 import {
   type CdivOut,
@@ -23,19 +23,19 @@ import { constexprType } from "../types/types.js";
 declare module "../types/constexpr.js" {
   interface ConstexprOps<Name extends string> {
     /** How many blocks of `y` cover this: `tl.cdiv(x, y)`. */
-    cdiv<const Y>(y: Checked<Y, WhyCdiv<Constexpr<Name>, Y>>): CdivOut<Constexpr<Name>, Y>;
+    cdiv<const Y>(y: Validate<Y, WhyCdiv<Constexpr<Name>, Y>>): CdivOut<Constexpr<Name>, Y>;
   }
 }
 declare module "../types/tile.js" {
   interface TileOps {
     /** The number of blocks of `y` that cover this: `tl.cdiv(x, y)`. */
-    cdiv<T extends TileLike, const Y>(this: T, y: Checked<Y, WhyCdiv<T, Y>>): CdivOut<T, Y>;
+    cdiv<T extends TileLike, const Y>(this: T, y: Validate<Y, WhyCdiv<T, Y>>): CdivOut<T, Y>;
   }
 }
 
 /** The number of blocks of `y` that cover `x`: `tl.cdiv(M, BLOCK_M)`. Neither may be negative. */
 export const cdiv = defineOp<
-  <const X, const Y>(x: Checked<X, WhyInts<"cdiv", X>>, y: Checked<Y, WhyCdiv<X, Y>>) => CdivOut<X, Y>
+  <const X, const Y>(x: Validate<X, WhyInts<"cdiv", X>>, y: Validate<Y, WhyCdiv<X, Y>>) => CdivOut<X, Y>
 >()({
   name: "cdiv",
   operands: { x: "value", y: "value" },
@@ -62,7 +62,7 @@ export const cdiv = defineOp<
 });
 
 /** The smallest power of two that is at least `x`, on the host: `triton.next_power_of_2(N)`. */
-export const nextPowerOf2 = defineOp<<const X>(x: Checked<X, WhyInts<"nextPowerOf2", X>>) => NextPowerOut<X>>()({
+export const nextPowerOf2 = defineOp<<const X>(x: Validate<X, WhyInts<"nextPowerOf2", X>>) => NextPowerOut<X>>()({
   name: "nextPowerOf2",
   operands: { x: "value" },
   effect: "pure",
@@ -79,7 +79,7 @@ export const nextPowerOf2 = defineOp<<const X>(x: Checked<X, WhyInts<"nextPowerO
 });
 
 /** The number of bits of an integer, on the host: `(N - 1).bit_length()` is log2 of the next power of two. */
-export const bitLength = defineOp<<const X>(x: Checked<X, WhyInts<"bitLength", X>>) => BitLengthOut<X>>()({
+export const bitLength = defineOp<<const X>(x: Validate<X, WhyInts<"bitLength", X>>) => BitLengthOut<X>>()({
   name: "bitLength",
   operands: { x: "value" },
   effect: "pure",

@@ -15,7 +15,7 @@ import {
 } from "../numerics/array.js";
 import { axisOf, type WhyAxis } from "../types/axis.js";
 import { map1 } from "../numerics/array-map.js";
-import type { Both, Checked } from "../types/rule-error.js";
+import type { FirstError, Validate } from "../types/rule-error.js";
 import type { Context, Constant } from "../values/runtime-values.js";
 import {
   type CatOut,
@@ -45,17 +45,17 @@ import type { RuntimeArguments } from "../ir/op.js";
 declare module "../types/tile.js" {
   interface TileOps {
     /** Splits the last axis, of size 2, into two tiles: `tl.split(x)`. */
-    split<T extends TileLike>(this: Checked<T, WhySplit<T>>): SplitOut<T>;
+    split<T extends TileLike>(this: Validate<T, WhySplit<T>>): SplitOut<T>;
     /** Reverses an axis, by default the last: `tl.flip(x, 0)`. */
     flip<T extends TileLike, const Ax extends number = -1>(
-      this: Checked<T, WhyFlip<T, -1>>,
-      dim?: Checked<Ax, WhyFlip<T, Ax>>,
+      this: Validate<T, WhyFlip<T, -1>>,
+      dim?: Validate<Ax, WhyFlip<T, Ax>>,
     ): Plain<T>;
     /** Picks elements along an axis by an index tile: `tl.gather(x, index, 0)`. */
     gather<T extends TileLike, I, const Ax extends number>(
       this: T,
-      index: Checked<I, WhyGatherIndex<T, I, Ax>>,
-      axis: Checked<Ax, WhyGatherAxis<T, Ax>>,
+      index: Validate<I, WhyGatherIndex<T, I, Ax>>,
+      axis: Validate<Ax, WhyGatherAxis<T, Ax>>,
     ): GatherOut<T, I>;
   }
 }
@@ -70,7 +70,7 @@ function joined({ x, y }: RuntimeArguments<typeof pair>): TileArray {
 
 /** Joins two tiles along a new last axis of size 2: `tl.join(x, y)`. */
 export const join = defineOp<
-  <X, Y>(x: Checked<X, WhyTile<"join", X>>, y: Checked<Y, WhyJoin<"join", X, Y>>) => JoinOut<X, Y>
+  <X, Y>(x: Validate<X, WhyTile<"join", X>>, y: Validate<Y, WhyJoin<"join", X, Y>>) => JoinOut<X, Y>
 >()({
   name: "join",
   operands: pair,
@@ -83,7 +83,7 @@ export const join = defineOp<
 });
 
 /** Splits the last axis, of size 2, into two tiles: `x, y = tl.split(z)`. */
-export const split = defineOp<<X>(x: Checked<X, WhySplit<X>>) => SplitOut<X>>()({
+export const split = defineOp<<X>(x: Validate<X, WhySplit<X>>) => SplitOut<X>>()({
   name: "split",
   operands: { x: "tile" },
   method: true,
@@ -97,7 +97,7 @@ export const split = defineOp<<X>(x: Checked<X, WhySplit<X>>) => SplitOut<X>>()(
 
 /** Interleaves the elements of two tiles along the last axis: `tl.interleave(x, y)`. */
 export const interleave = defineOp<
-  <X, Y>(x: Checked<X, WhyTile<"interleave", X>>, y: Checked<Y, WhyJoin<"interleave", X, Y>>) => InterleaveOut<X, Y>
+  <X, Y>(x: Validate<X, WhyTile<"interleave", X>>, y: Validate<Y, WhyJoin<"interleave", X, Y>>) => InterleaveOut<X, Y>
 >()({
   name: "interleave",
   operands: pair,
@@ -115,9 +115,9 @@ const dimOf = ({ dim }: { readonly dim: Typed | undefined }, otherwise: number) 
 /** Concatenates two tiles of one shape along an axis: `tl.cat(x, y, dim=0)`. Needs Triton 3.9. */
 export const cat = defineOp<
   <X, Y, const Ax extends number = 0>(
-    x: Checked<X, WhyTile<"cat", X>>,
-    y: Checked<Y, WhyCat<X, Y>>,
-    options?: { dim?: X extends TileLike ? Checked<Ax, WhyAxis<"cat", X[Sh], Ax>> : Ax },
+    x: Validate<X, WhyTile<"cat", X>>,
+    y: Validate<Y, WhyCat<X, Y>>,
+    options?: { dim?: X extends TileLike ? Validate<Ax, WhyAxis<"cat", X[Sh], Ax>> : Ax },
   ) => CatOut<X, Ax>
 >()({
   name: "cat",
@@ -139,8 +139,8 @@ export const cat = defineOp<
 /** Reverses an axis, by default the last: `tl.flip(x, dim=1)`. An axis counted from the end needs Triton 3.9. */
 export const flip = defineOp<
   <X, const Ax extends number = -1>(
-    x: Checked<X, Both<WhyTile<"flip", X>, WhyFlip<X, -1>>>,
-    dim?: Checked<Ax, WhyFlip<X, Ax>>,
+    x: Validate<X, FirstError<WhyTile<"flip", X>, WhyFlip<X, -1>>>,
+    dim?: Validate<Ax, WhyFlip<X, Ax>>,
   ) => Plain<X>
 >()({
   name: "flip",
@@ -166,9 +166,9 @@ const picked = { x: "tile", index: "tile", axis: "constant" } as const;
 /** Picks elements along an axis by an index tile: `tl.gather(x, index, 0)`. */
 export const gather = defineOp<
   <X, I, const Ax extends number>(
-    x: Checked<X, WhyTile<"gather", X>>,
-    index: Checked<I, WhyGatherIndex<X, I, Ax>>,
-    axis: Checked<Ax, WhyGatherAxis<X, Ax>>,
+    x: Validate<X, WhyTile<"gather", X>>,
+    index: Validate<I, WhyGatherIndex<X, I, Ax>>,
+    axis: Validate<Ax, WhyGatherAxis<X, Ax>>,
   ) => GatherOut<X, I>
 >()({
   name: "gather",
@@ -214,7 +214,7 @@ export const swizzle2d = defineOp<
     j: J,
     sizeI: SI,
     sizeJ: SJ,
-    sizeG: Checked<SG, WhySwizzle<I, J, SI, SJ, SG>>,
+    sizeG: Validate<SG, WhySwizzle<I, J, SI, SJ, SG>>,
   ) => Swizzled<I, J, SI, SJ, SG>
 >()({
   name: "swizzle2d",

@@ -6,7 +6,7 @@ import { subnormals } from "../numerics/libdevice-subnormals.js";
 import { libdeviceTable, libdeviceTargets } from "../rules/libdevice-table.js";
 import { allocate } from "../numerics/buffer-pool.js";
 import { isBig } from "../numerics/numeric.js";
-import type { Checked } from "../types/rule-error.js";
+import type { Validate } from "../types/rule-error.js";
 import type { Context, Constant } from "../values/runtime-values.js";
 import {
   inferLibdevice,
@@ -19,7 +19,7 @@ import { defineOp, type OpFunction } from "./define.js";
 import { tileOf, isTile } from "../values/operands.js";
 
 type Libdevice<Name extends LibdeviceName> = <const A extends readonly [unknown, ...unknown[]]>(
-  ...args: { readonly [K in keyof A]: Checked<A[K], WhyLibdevice<Name, A>> }
+  ...args: { readonly [K in keyof A]: Validate<A[K], WhyLibdevice<Name, A>> }
 ) => LibdeviceOut<Name, A>;
 
 const NAMES = ["x", "y", "z", "w"] as const;

@@ -15,7 +15,7 @@ import {
   ZERO,
 } from "../symbolic/number-class.js";
 import { asInteger, greatest, negative } from "../symbolic/term.js";
-import type { Checked } from "../types/rule-error.js";
+import type { Validate } from "../types/rule-error.js";
 import { type AbsOut, inferAbs, inferMath, type MathOut, type WhyAbs, type WhyMath } from "../rules/math-rules.js";
 import { inferSingle, type WhySingleOf } from "../rules/elementwise-rules.js";
 import { erf as erfOf } from "../numerics/special.js";
@@ -23,36 +23,36 @@ import type { El, Sh, Tile, TileLike } from "../types/tile.js";
 import { defineOp } from "./define.js";
 import { unary } from "../values/operands.js";
 
-type MathFunction<Name extends string> = <const X>(x: Checked<X, WhyMath<Name, X>>) => MathOut<X>;
+type MathFunction<Name extends string> = <const X>(x: Validate<X, WhyMath<Name, X>>) => MathOut<X>;
 
 declare module "../types/tile.js" {
   interface TileOps {
     /** e to the power of x: `tl.exp(x)`. */
-    exp<T extends TileLike>(this: Checked<T, WhyMath<"exp", T>>): Tile<T[El], T[Sh]>;
+    exp<T extends TileLike>(this: Validate<T, WhyMath<"exp", T>>): Tile<T[El], T[Sh]>;
     /** 2 to the power of x: `tl.exp2(x)`. */
-    exp2<T extends TileLike>(this: Checked<T, WhyMath<"exp2", T>>): Tile<T[El], T[Sh]>;
+    exp2<T extends TileLike>(this: Validate<T, WhyMath<"exp2", T>>): Tile<T[El], T[Sh]>;
     /** Natural logarithm: `tl.log(x)`. */
-    log<T extends TileLike>(this: Checked<T, WhyMath<"log", T>>): Tile<T[El], T[Sh]>;
+    log<T extends TileLike>(this: Validate<T, WhyMath<"log", T>>): Tile<T[El], T[Sh]>;
     /** Logarithm to base 2: `tl.log2(x)`. */
-    log2<T extends TileLike>(this: Checked<T, WhyMath<"log2", T>>): Tile<T[El], T[Sh]>;
+    log2<T extends TileLike>(this: Validate<T, WhyMath<"log2", T>>): Tile<T[El], T[Sh]>;
     /** Sine of radians: `tl.sin(x)`. */
-    sin<T extends TileLike>(this: Checked<T, WhyMath<"sin", T>>): Tile<T[El], T[Sh]>;
+    sin<T extends TileLike>(this: Validate<T, WhyMath<"sin", T>>): Tile<T[El], T[Sh]>;
     /** Cosine of radians: `tl.cos(x)`. */
-    cos<T extends TileLike>(this: Checked<T, WhyMath<"cos", T>>): Tile<T[El], T[Sh]>;
+    cos<T extends TileLike>(this: Validate<T, WhyMath<"cos", T>>): Tile<T[El], T[Sh]>;
     /** Square root, approximate on the GPU: `tl.sqrt(x)`. */
-    sqrt<T extends TileLike>(this: Checked<T, WhyMath<"sqrt", T>>): Tile<T[El], T[Sh]>;
+    sqrt<T extends TileLike>(this: Validate<T, WhyMath<"sqrt", T>>): Tile<T[El], T[Sh]>;
     /** Square root, correctly rounded: `tl.sqrt_rn(x)`. */
-    sqrtRn<T extends TileLike>(this: Checked<T, WhySingleOf<"sqrtRn", T>>): Tile<T[El], T[Sh]>;
+    sqrtRn<T extends TileLike>(this: Validate<T, WhySingleOf<"sqrtRn", T>>): Tile<T[El], T[Sh]>;
     /** Inverse square root: `tl.rsqrt(x)`. */
-    rsqrt<T extends TileLike>(this: Checked<T, WhyMath<"rsqrt", T>>): Tile<T[El], T[Sh]>;
+    rsqrt<T extends TileLike>(this: Validate<T, WhyMath<"rsqrt", T>>): Tile<T[El], T[Sh]>;
     /** Error function: `tl.erf(x)`. */
-    erf<T extends TileLike>(this: Checked<T, WhyMath<"erf", T>>): Tile<T[El], T[Sh]>;
+    erf<T extends TileLike>(this: Validate<T, WhyMath<"erf", T>>): Tile<T[El], T[Sh]>;
     /** The largest whole number that is at most x: `tl.floor(x)`. */
-    floor<T extends TileLike>(this: Checked<T, WhyMath<"floor", T>>): Tile<T[El], T[Sh]>;
+    floor<T extends TileLike>(this: Validate<T, WhyMath<"floor", T>>): Tile<T[El], T[Sh]>;
     /** The smallest whole number that is at least x: `tl.ceil(x)`. */
-    ceil<T extends TileLike>(this: Checked<T, WhyMath<"ceil", T>>): Tile<T[El], T[Sh]>;
+    ceil<T extends TileLike>(this: Validate<T, WhyMath<"ceil", T>>): Tile<T[El], T[Sh]>;
     /** `1 / (1 + exp(-x))`: `tl.sigmoid(x)`. */
-    sigmoid<T extends TileLike>(this: Checked<T, WhyMath<"sigmoid", T>>): Tile<T[El], T[Sh]>;
+    sigmoid<T extends TileLike>(this: Validate<T, WhyMath<"sigmoid", T>>): Tile<T[El], T[Sh]>;
     /** The absolute value: `tl.abs(x)`. */
     abs<T extends TileLike>(this: T): Tile<T[El], T[Sh]>;
   }
@@ -120,7 +120,7 @@ export const floor = math("floor", "tl.floor", Math.floor, (x) => (x === POSITIV
 export const ceil = math("ceil", "tl.ceil", Math.ceil, (x) => (x === NEGATIVE ? NEGATIVE | ZERO : x));
 
 /** `1 / (1 + exp(-x))`: `tl.sigmoid(x)`. */
-export const sigmoid = defineOp<<const X>(x: Checked<X, WhyMath<"sigmoid", X>>) => MathOut<X>>()({
+export const sigmoid = defineOp<<const X>(x: Validate<X, WhyMath<"sigmoid", X>>) => MathOut<X>>()({
   name: "sigmoid",
   operands: { x: "value" },
   method: true,
@@ -133,7 +133,7 @@ export const sigmoid = defineOp<<const X>(x: Checked<X, WhyMath<"sigmoid", X>>) 
 });
 
 /** Square root of float32, correctly rounded: `tl.sqrt_rn(x)`. */
-export const sqrtRn = defineOp<<const X>(x: Checked<X, WhySingleOf<"sqrtRn", X>>) => MathOut<X>>()({
+export const sqrtRn = defineOp<<const X>(x: Validate<X, WhySingleOf<"sqrtRn", X>>) => MathOut<X>>()({
   name: "sqrtRn",
   operands: { x: "value" },
   method: true,
@@ -146,7 +146,7 @@ export const sqrtRn = defineOp<<const X>(x: Checked<X, WhySingleOf<"sqrtRn", X>>
 });
 
 /** The absolute value, of integers and floats; the most negative integer stays as it is: `tl.abs(x)`. */
-export const abs = defineOp<<const X>(x: Checked<X, WhyAbs<X>>) => AbsOut<X>>()({
+export const abs = defineOp<<const X>(x: Validate<X, WhyAbs<X>>) => AbsOut<X>>()({
   name: "abs",
   operands: { x: "value" },
   method: true,

@@ -1,5 +1,5 @@
 /** Loads and stores. */
-import { type Checked, whyChoice } from "../types/rule-error.js";
+import { type Validate, whyChoice } from "../types/rule-error.js";
 import {
   type Load,
   loadOut,
@@ -39,7 +39,7 @@ function whyCached(op: "load" | "store", { cacheModifier, evictionPolicy, volati
 /**
  * Declares that an index is in bounds, so that a view does not mask it. The evaluator checks this in every run.
  */
-export const inBounds = defineOp<<const X>(index: Checked<X, WhyInBounds<X>>) => InBoundsOut<X>>()({
+export const inBounds = defineOp<<const X>(index: Validate<X, WhyInBounds<X>>) => InBoundsOut<X>>()({
   name: "inBounds",
   operands: { index: "value" },
   effect: "pure",

@@ -1,8 +1,8 @@
 /** Code by dtype: what a branch on a dtype variable knows about it. */
 import type { ConstBool } from "../types/constexpr.js";
-import { call, type Dt, type DType, type DTypeName, onMembership } from "../types/dtype.js";
+import { dtypeDisplayName, type Dt, type DType, type DTypeName, onMembership } from "../types/dtype.js";
 import { activeBuilder } from "../ir/builder.js";
-import type { Checked } from "../types/rule-error.js";
+import type { Validate } from "../types/rule-error.js";
 import { inferAs, type WhyAs } from "../rules/narrow-rules.js";
 import { constexprType } from "../types/types.js";
 import type { Sh, Tile, TileLike } from "../types/tile.js";
@@ -11,7 +11,7 @@ import { defineOp } from "./define.js";
 declare module "../types/tile.js" {
   interface TileOps {
     /** The same tile, in an arm where the dtype variable is one of these: `x.as(tl.int8)` where `T.is(tl.int8)`. */
-    as<T extends TileLike, D extends DType<any>>(this: T, dtype: Checked<D, WhyAs<T, D>>): Tile<D[Dt], T[Sh]>;
+    as<T extends TileLike, D extends DType<any>>(this: T, dtype: Validate<D, WhyAs<T, D>>): Tile<D[Dt], T[Sh]>;
   }
 }
 
@@ -21,7 +21,7 @@ declare module "../types/tile.js" {
  * it.
  */
 export const as = defineOp<
-  <X, D extends DType<any>>(x: X, dtype: Checked<D, WhyAs<X, D>>) => Tile<D[Dt], X extends TileLike ? X[Sh] : any>
+  <X, D extends DType<any>>(x: X, dtype: Validate<D, WhyAs<X, D>>) => Tile<D[Dt], X extends TileLike ? X[Sh] : any>
 >()({
   name: "as",
   operands: { x: "value", dtype: "dtype" },
@@ -41,7 +41,7 @@ const is = defineOp<(dtype: DType<any>, other: DType<any>) => ConstBool<string>>
   spelling: { form: "infix", operator: "==" },
   infer: ({ dtype, other }) =>
     dtype.dtype && other.dtype
-      ? constexprType("bool", `${call(dtype.dtype)}.is.${call(other.dtype)}`)
+      ? constexprType("bool", `${dtypeDisplayName(dtype.dtype)}.is.${dtypeDisplayName(other.dtype)}`)
       : "is: needs a dtype, such as tl.int8",
   fold: (dtype, other) => (dtype as DTypeName) === (other as DTypeName),
 });

@@ -3,7 +3,7 @@ import { broadcastShapes, broadcastTo, either, sizeOf, type TileArray, tileArray
 import { dtypeTable, type DType, type DTypeName, type Dt } from "../types/dtype.js";
 import type { Ac, Access, AddressLike, Pl, Pointer } from "../rules/tensor-types.js";
 import { isBig, type NumberData } from "../numerics/numeric.js";
-import type { Checked } from "../types/rule-error.js";
+import type { Validate } from "../types/rule-error.js";
 import type { Addresses, Context, Runtime } from "../values/runtime-values.js";
 import { whyPointer, type WhyPointer } from "../rules/memory-rules.js";
 import type { AsShape } from "../types/shape.js";
@@ -19,7 +19,7 @@ type PointerTo<D, X> = D extends DType<any> ? Pointer<D[Dt], PlaceOf<X>, AccessO
 declare module "../types/tile.js" {
   interface TileOps {
     /** Addresses, out of a table of them, as pointers to elements of a dtype. */
-    toPointer<T extends TileLike, D extends DType<any>>(this: Checked<T, WhyPointer<T>>, dtype: D): PointerTo<D, T>;
+    toPointer<T extends TileLike, D extends DType<any>>(this: Validate<T, WhyPointer<T>>, dtype: D): PointerTo<D, T>;
   }
 }
 
@@ -28,7 +28,7 @@ declare module "../types/tile.js" {
  * table of addresses, or a pointer to elements of another dtype. The memory behind it is unknown.
  */
 export const toPointer = defineOp<
-  <X, D extends DType<any>>(x: Checked<X, WhyPointer<X>>, dtype: D) => PointerTo<D, X>
+  <X, D extends DType<any>>(x: Validate<X, WhyPointer<X>>, dtype: D) => PointerTo<D, X>
 >()({
   name: "toPointer",
   operands: { x: "tileOrPointer", dtype: "dtype" },

@@ -4,7 +4,7 @@ import { cast } from "../numerics/array-cast.js";
 import { type BigData, isBig, type NumberData } from "../numerics/numeric.js";
 import { normals, philox32, philox64, uniform32, uniform64 } from "../numerics/philox.js";
 import { unset, allocate } from "../numerics/buffer-pool.js";
-import type { Checked } from "../types/rule-error.js";
+import type { Validate } from "../types/rule-error.js";
 import {
   inferNormals,
   inferPhilox,
@@ -81,13 +81,13 @@ const four = {
 };
 
 type One<Name extends string, E extends Kind> = <const S, X>(
-  seed: Checked<S, WhySeed<Name, S>>,
-  offset: Checked<X, WhyOffsets<Name, X>>,
+  seed: Validate<S, WhySeed<Name, S>>,
+  offset: Validate<X, WhyOffsets<Name, X>>,
   nRounds?: number,
 ) => Tile<E, ShapeOf<X>>;
 type Four<Name extends string, E extends Kind> = <const S, X>(
-  seed: Checked<S, WhySeed<Name, S>>,
-  offset: Checked<X, WhyOffsets<Name, X>>,
+  seed: Validate<S, WhySeed<Name, S>>,
+  offset: Validate<X, WhyOffsets<Name, X>>,
   nRounds?: number,
 ) => Quad<Tile<E, ShapeOf<X>>>;
 
@@ -130,11 +130,11 @@ export const randn4x = fourOf("randn4x", "float32", "normal");
 /** Four random words for each set of four counters: `a, b, c, d = tl.philox(seed, c0, c1, c2, c3)`. */
 export const philox = defineOp<
   <const S, const A, const B, const C, const D>(
-    seed: Checked<S, WhySeed<"philox", S>>,
-    c0: Checked<A, WhyCounter<undefined, A>>,
-    c1: Checked<B, WhyCounter<A, B>>,
-    c2: Checked<C, WhyCounter<A, C>>,
-    c3: Checked<D, WhyCounter<A, D>>,
+    seed: Validate<S, WhySeed<"philox", S>>,
+    c0: Validate<A, WhyCounter<undefined, A>>,
+    c1: Validate<B, WhyCounter<A, B>>,
+    c2: Validate<C, WhyCounter<A, C>>,
+    c3: Validate<D, WhyCounter<A, D>>,
     nRounds?: number,
   ) => PhiloxOut<A, B, C, D>
 >()({
@@ -165,7 +165,7 @@ export const philox = defineOp<
 });
 
 /** Converts random words to float32 in [0, 1): `tl.uint_to_uniform_float(x)`. */
-export const uintToUniformFloat = defineOp<<X>(x: Checked<X, WhyWords<X>>) => Tile<"float32", ShapeOf<X>>>()({
+export const uintToUniformFloat = defineOp<<X>(x: Validate<X, WhyWords<X>>) => Tile<"float32", ShapeOf<X>>>()({
   name: "uintToUniformFloat",
   operands: { x: "tile" },
   effect: "pure",
@@ -183,7 +183,7 @@ export const uintToUniformFloat = defineOp<<X>(x: Checked<X, WhyWords<X>>) => Ti
 
 /** Converts two uniform numbers to two normal ones: `a, b = tl.pair_uniform_to_normal(u, v)`. */
 export const pairUniformToNormal = defineOp<
-  <X, Y>(u1: Checked<X, WhyUniform<X>>, u2: Checked<Y, WhyUniformPair<X, Y>>) => NormalPair<X, Y>
+  <X, Y>(u1: Validate<X, WhyUniform<X>>, u2: Validate<Y, WhyUniformPair<X, Y>>) => NormalPair<X, Y>
 >()({
   name: "pairUniformToNormal",
   operands: { u1: "tile", u2: "tile" },

@@ -5,7 +5,7 @@ import { indexOfFirst, reduce, reduceBig } from "../numerics/array-reduce.js";
 import { beaten, type Kinds, larger, NUMBERS, smaller, total, ZERO } from "../symbolic/number-class.js";
 import { axisOf as axisFrom } from "../types/axis.js";
 import { isBig, isFloat, type NumberData } from "../numerics/numeric.js";
-import type { Checked } from "../types/rule-error.js";
+import type { Validate } from "../types/rule-error.js";
 import {
   axisNumber,
   inferReduce,
@@ -49,44 +49,44 @@ declare module "../types/tile.js" {
   interface TileOps {
     /** The sum over an axis: `tl.sum(x, axis=0)`. */
     sum<T extends TileLike, const Ax = undefined, const Keep = false, D = undefined>(
-      this: Checked<T, WhySum<"sum", T, D>>,
-      axis?: Checked<Ax, WhyReduceAxis<"sum", T, Ax>>,
+      this: Validate<T, WhySum<"sum", T, D>>,
+      axis?: Validate<Ax, WhyReduceAxis<"sum", T, Ax>>,
       options?: KeepDims<Keep> & { dtype?: D },
     ): ReduceOut<T, SumOf<T, D>, Ax, Keep>;
     /** The largest element over an axis: `tl.max(x, axis=0)`. */
     max<T extends TileLike, const Ax = undefined, const Keep = false, const Ret = false>(
-      this: Checked<T, WhyExtremum<"max", T, Ret>>,
-      axis?: Checked<Ax, WhyReduceAxis<"max", T, Ax>>,
+      this: Validate<T, WhyExtremum<"max", T, Ret>>,
+      axis?: Validate<Ax, WhyReduceAxis<"max", T, Ax>>,
       options?: KeepDims<Keep> & Indices<Ret>,
     ): ExtremumOut<T, Ax, Keep, Ret>;
     /** The smallest element over an axis: `tl.min(x, axis=0)`. */
     min<T extends TileLike, const Ax = undefined, const Keep = false, const Ret = false>(
-      this: Checked<T, WhyExtremum<"min", T, Ret>>,
-      axis?: Checked<Ax, WhyReduceAxis<"min", T, Ax>>,
+      this: Validate<T, WhyExtremum<"min", T, Ret>>,
+      axis?: Validate<Ax, WhyReduceAxis<"min", T, Ax>>,
       options?: KeepDims<Keep> & Indices<Ret>,
     ): ExtremumOut<T, Ax, Keep, Ret>;
     /** The index of the largest element along an axis: `tl.argmax(x, axis=0)`. */
     argmax<T extends TileLike, const Ax, const Keep = false>(
-      this: Checked<T, WhyIndexed<"argmax", T>>,
-      axis: Checked<Ax, WhyReduceAxis<"argmax", T, Ax>>,
+      this: Validate<T, WhyIndexed<"argmax", T>>,
+      axis: Validate<Ax, WhyReduceAxis<"argmax", T, Ax>>,
       options?: KeepDims<Keep> & Ties,
     ): ReduceOut<T, "int32", Ax, Keep>;
     /** The index of the smallest element along an axis: `tl.argmin(x, axis=0)`. */
     argmin<T extends TileLike, const Ax, const Keep = false>(
-      this: Checked<T, WhyIndexed<"argmin", T>>,
-      axis: Checked<Ax, WhyReduceAxis<"argmin", T, Ax>>,
+      this: Validate<T, WhyIndexed<"argmin", T>>,
+      axis: Validate<Ax, WhyReduceAxis<"argmin", T, Ax>>,
       options?: KeepDims<Keep> & Ties,
     ): ReduceOut<T, "int32", Ax, Keep>;
     /** Exclusive or over an axis: `tl.xor_sum(x, axis=0)`. */
     xorSum<T extends TileLike, const Ax = undefined, const Keep = false>(
-      this: Checked<T, WhyCombine<"xorSum", T>>,
-      axis?: Checked<Ax, WhyReduceAxis<"xorSum", T, Ax>>,
+      this: Validate<T, WhyCombine<"xorSum", T>>,
+      axis?: Validate<Ax, WhyReduceAxis<"xorSum", T, Ax>>,
       options?: KeepDims<Keep>,
     ): ReduceOut<T, ElementIn<T>, Ax, Keep>;
     /** Bitwise or over an axis: `tl.reduce_or(x, axis=0)`. */
     reduceOr<T extends TileLike, const Ax, const Keep = false>(
-      this: Checked<T, WhyCombine<"reduceOr", T>>,
-      axis: Checked<Ax, WhyReduceAxis<"reduceOr", T, Ax>>,
+      this: Validate<T, WhyCombine<"reduceOr", T>>,
+      axis: Validate<Ax, WhyReduceAxis<"reduceOr", T, Ax>>,
       options?: KeepDims<Keep>,
     ): ReduceOut<T, ElementIn<T>, Ax, Keep>;
   }
@@ -155,8 +155,8 @@ const noBits = {
 type First = (a: number | bigint, b: number | bigint) => boolean;
 
 type ExtremumCall<Name extends string> = <X, const Ax = undefined, const Keep = false, const Ret = false>(
-  x: Checked<X, WhyExtremum<Name, X, Ret>>,
-  axis?: Checked<Ax, WhyReduceAxis<Name, X, Ax>>,
+  x: Validate<X, WhyExtremum<Name, X, Ret>>,
+  axis?: Validate<Ax, WhyReduceAxis<Name, X, Ax>>,
   options?: KeepDims<Keep> & Indices<Ret>,
 ) => ExtremumOut<X, Ax, Keep, Ret>;
 
@@ -230,8 +230,8 @@ export const max = extremum("max", greater);
 export const min = extremum("min", less);
 
 type IndexCall<Name extends string> = <X, const Ax, const Keep = false>(
-  x: Checked<X, WhyIndexed<Name, X>>,
-  axis: Checked<Ax, WhyReduceAxis<Name, X, Ax>>,
+  x: Validate<X, WhyIndexed<Name, X>>,
+  axis: Validate<Ax, WhyReduceAxis<Name, X, Ax>>,
   options?: KeepDims<Keep> & Ties,
 ) => ReduceOut<X, "int32", Ax, Keep>;
 
@@ -264,8 +264,8 @@ export const argmin = index("argmin");
 /** Exclusive or over an axis, or over all: `tl.xor_sum(x, axis=0)`. */
 export const xorSum = defineOp<
   <X, const Ax = undefined, const Keep = false>(
-    x: Checked<X, WhyCombine<"xorSum", X>>,
-    axis?: Checked<Ax, WhyReduceAxis<"xorSum", X, Ax>>,
+    x: Validate<X, WhyCombine<"xorSum", X>>,
+    axis?: Validate<Ax, WhyReduceAxis<"xorSum", X, Ax>>,
     options?: KeepDims<Keep>,
   ) => ReduceOut<X, ElementIn<X>, Ax, Keep>
 >()({
@@ -284,8 +284,8 @@ export const xorSum = defineOp<
 /** Bitwise or over an axis: `tl.reduce_or(x, axis=0)`. */
 export const reduceOr = defineOp<
   <X, const Ax, const Keep = false>(
-    x: Checked<X, WhyCombine<"reduceOr", X>>,
-    axis: Checked<Ax, WhyReduceAxis<"reduceOr", X, Ax>>,
+    x: Validate<X, WhyCombine<"reduceOr", X>>,
+    axis: Validate<Ax, WhyReduceAxis<"reduceOr", X, Ax>>,
     options?: KeepDims<Keep>,
   ) => ReduceOut<X, ElementIn<X>, Ax, Keep>
 >()({

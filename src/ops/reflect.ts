@@ -4,7 +4,14 @@
 import type { ConstBool, Constexpr } from "../types/constexpr.js";
 import { hiddenCoercion } from "../diagnostics/catalog/source-codes.js";
 import { activeBuilder } from "../ir/builder.js";
-import { call, type DType, type DTypeName, onReflection, reflect, type Reflection } from "../types/dtype.js";
+import {
+  dtypeDisplayName,
+  type DType,
+  type DTypeName,
+  onReflection,
+  reflect,
+  type Reflection,
+} from "../types/dtype.js";
 import type { Spelling } from "../ir/op.js";
 import { constexprType } from "../types/types.js";
 import { defineOp } from "./define.js";
@@ -19,7 +26,7 @@ function question<Result>(name: Reflection, member: Member) {
     spelling: { form: "reflect", ...member },
     infer: ({ dtype }) =>
       dtype?.dtype
-        ? constexprType(name === "bits" ? "int" : "bool", `${call(dtype.dtype)}.${name}`)
+        ? constexprType(name === "bits" ? "int" : "bool", `${dtypeDisplayName(dtype.dtype)}.${name}`)
         : `${name}: needs a dtype, such as tl.float32`,
     fold: (dtype) => reflect(dtype as DTypeName, name),
     facts: { nonNegative: () => true },

@@ -2,7 +2,7 @@
 import { product, quotient, remainder, sum, type Term } from "../symbolic/term.js";
 import { broadcastTo as broadcastArray } from "../numerics/array.js";
 import type { DimsOf, ShapeArg } from "../types/constexpr.js";
-import type { Checked } from "../types/rule-error.js";
+import type { Validate } from "../types/rule-error.js";
 import type { WhyTile } from "../rules/math-rules.js";
 import {
   inferBroadcastTo,
@@ -41,7 +41,7 @@ declare module "../types/tile.js" {
       shape: NewShape<"view", T, D>,
     ): Reshaped<T, DimsOf<D>>;
     /** Flattens a tile: `tl.ravel(x)`. */
-    ravel<T extends TileLike>(this: Checked<T, WhyRavel<T>>, options?: ReorderOption): RavelOut<T>;
+    ravel<T extends TileLike>(this: Validate<T, WhyRavel<T>>, options?: ReorderOption): RavelOut<T>;
     /** Broadcasts axes of size 1, or a scalar, to a shape: `tl.broadcast_to(x, [M, N])`. */
     broadcastTo<T extends TileLike, const D extends readonly unknown[]>(
       this: T,
@@ -88,7 +88,7 @@ export const view = defineOp<
 });
 
 /** Flattens a tile: `tl.ravel(x)`. */
-export const ravel = defineOp<<X>(x: Checked<X, WhyRavel<X>>, options?: ReorderOption) => RavelOut<X>>()({
+export const ravel = defineOp<<X>(x: Validate<X, WhyRavel<X>>, options?: ReorderOption) => RavelOut<X>>()({
   name: "ravel",
   operands: { x: "value" },
   options: { canReorder: "constant?" },
@@ -121,7 +121,7 @@ export const broadcastTo = defineOp<
 
 /** Broadcasts two tiles to a common shape: `x, y = tl.broadcast(x, y)`. */
 export const broadcast = defineOp<
-  <X, Y>(x: Checked<X, WhyTile<"broadcast", X>>, y: Checked<Y, WhyTogether<X, Y>>) => Together<X, Y>
+  <X, Y>(x: Validate<X, WhyTile<"broadcast", X>>, y: Validate<Y, WhyTogether<X, Y>>) => Together<X, Y>
 >()({
   name: "broadcast",
   operands: { x: "tile", y: "tile" },

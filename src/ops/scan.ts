@@ -10,7 +10,7 @@ import type { WhyDim } from "../types/constexpr.js";
 import { members, sameElem } from "../types/dtype.js";
 import { beaten, type Kinds, ONE, productOf, total, ZERO } from "../symbolic/number-class.js";
 import { isBig, isFloat } from "../numerics/numeric.js";
-import type { Checked } from "../types/rule-error.js";
+import type { Validate } from "../types/rule-error.js";
 import type { Context } from "../values/runtime-values.js";
 import { type HistogramOut, inferHistogram, type WhyHistogram, type WhyHistogramMask } from "../rules/create-rules.js";
 import { inferSort, inferTop, type TopOut, type WhySort, type WhySortDim, type WhyTop } from "../rules/order-rules.js";
@@ -40,28 +40,28 @@ declare module "../types/tile.js" {
   interface TileOps {
     /** Sums of the elements up to each: `tl.cumsum(x, axis=0)`. */
     cumsum<T extends TileLike, const Ax = 0, D = undefined>(
-      this: Checked<T, WhySum<"cumsum", T, D>>,
-      axis?: Checked<Ax, WhyScanAxis<"cumsum", T, Ax>>,
+      this: Validate<T, WhySum<"cumsum", T, D>>,
+      axis?: Validate<Ax, WhyScanAxis<"cumsum", T, Ax>>,
       options?: ScanOptions<D>,
     ): ScanOut<T, D>;
     /** Products of the elements up to each: `tl.cumprod(x, axis=0)`. */
     cumprod<T extends TileLike, const Ax = 0, D = undefined>(
-      this: Checked<T, WhySum<"cumprod", T, D>>,
-      axis?: Checked<Ax, WhyScanAxis<"cumprod", T, Ax>>,
+      this: Validate<T, WhySum<"cumprod", T, D>>,
+      axis?: Validate<Ax, WhyScanAxis<"cumprod", T, Ax>>,
       options?: ScanOptions<D>,
     ): ScanOut<T, D>;
     /** How often each of 0, 1, …, bins - 1 occurs: `tl.histogram(x, 64)`. */
     histogram<T extends TileLike, const B, M = undefined>(
-      this: Checked<T, WhyHistogram<T>>,
-      numBins: Checked<B, WhyDim<"histogram", B>>,
-      options?: { mask?: Checked<M, WhyHistogramMask<T, M>> },
+      this: Validate<T, WhyHistogram<T>>,
+      numBins: Validate<B, WhyDim<"histogram", B>>,
+      options?: { mask?: Validate<M, WhyHistogramMask<T, M>> },
     ): HistogramOut<B>;
   }
 }
 
 type ScanCall<Name extends string> = <X, const Ax = 0, D = undefined>(
-  x: Checked<X, WhySum<Name, X, D>>,
-  axis?: Checked<Ax, WhyScanAxis<Name, X, Ax>>,
+  x: Validate<X, WhySum<Name, X, D>>,
+  axis?: Validate<Ax, WhyScanAxis<Name, X, Ax>>,
   options?: ScanOptions<D>,
 ) => ScanOut<X, D>;
 
@@ -134,8 +134,8 @@ const isLast =
     beaten((args?.descending?.literal ?? missing) === true)(held, beside);
 
 type SortCall<Name extends string> = <X, const Ax extends number = number>(
-  x: Checked<X, WhySort<Name, X>>,
-  dim?: Checked<Ax, WhySortDim<Name, X, Ax>> | SortOptions,
+  x: Validate<X, WhySort<Name, X>>,
+  dim?: Validate<Ax, WhySortDim<Name, X, Ax>> | SortOptions,
   options?: SortOptions,
 ) => Plain<X>;
 
@@ -171,9 +171,9 @@ export const bitonicMerge = defineOp<SortCall<"bitonicMerge">>()({
  */
 export const topk = defineOp<
   <X, const K, const Ax extends number = number>(
-    x: Checked<X, WhySort<"topk", X>>,
-    k: Checked<K, WhyTop<X, K>>,
-    dim?: Checked<Ax, WhySortDim<"topk", X, Ax>>,
+    x: Validate<X, WhySort<"topk", X>>,
+    k: Validate<K, WhyTop<X, K>>,
+    dim?: Validate<Ax, WhySortDim<"topk", X, Ax>>,
     options?: SortOptions,
   ) => TopOut<X, K>
 >()({
@@ -196,9 +196,9 @@ const masked = { mask: "mask?" } as const;
 /** Counts the occurrences of 0, 1, …, `numBins` - 1 and ignores other elements: `tl.histogram(x, 64)`. */
 export const histogram = defineOp<
   <X, const B, M = undefined>(
-    x: Checked<X, WhyHistogram<X>>,
-    numBins: Checked<B, WhyDim<"histogram", B>>,
-    options?: { mask?: Checked<M, WhyHistogramMask<X, M>> },
+    x: Validate<X, WhyHistogram<X>>,
+    numBins: Validate<B, WhyDim<"histogram", B>>,
+    options?: { mask?: Validate<M, WhyHistogramMask<X, M>> },
   ) => HistogramOut<B>
 >()({
   name: "histogram",

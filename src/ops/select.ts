@@ -4,7 +4,7 @@ import { asInteger, asTruth, choice, greatest, type Term } from "../symbolic/ter
 import { select } from "../numerics/array-map.js";
 import { cast } from "../numerics/array-cast.js";
 import { exactly } from "../numerics/python-arithmetic.js";
-import type { Checked } from "../types/rule-error.js";
+import type { Validate } from "../types/rule-error.js";
 import {
   inferPair,
   inferWhere,
@@ -24,8 +24,8 @@ import type { Runtime } from "../values/runtime-values.js";
 import { binary, common, isTile, tileOf } from "../values/operands.js";
 
 type Pair<Name extends string, Python extends string> = <const X, const Y>(
-  x: Checked<X, WhyPairFirst<Name, X>>,
-  y: Checked<Y, WhyPairSecond<Name, X, Y>>,
+  x: Validate<X, WhyPairFirst<Name, X>>,
+  y: Validate<Y, WhyPairSecond<Name, X, Y>>,
   options?: { propagateNan?: "none" | "all" },
 ) => PairOut<Python, X, Y>;
 
@@ -118,9 +118,9 @@ const lone = (x: Runtime, y: Runtime, dtype: DTypeName): [TileArray, TileArray, 
  */
 export const where = defineOp<
   <const C, const X, const Y>(
-    condition: Checked<C, WhyCond<"where", C>>,
-    x: Checked<X, WhyWhereFirst<C, X>>,
-    y: Checked<Y, WhyWhereSecond<C, X, Y>>,
+    condition: Validate<C, WhyCond<"where", C>>,
+    x: Validate<X, WhyWhereFirst<C, X>>,
+    y: Validate<Y, WhyWhereSecond<C, X, Y>>,
   ) => WhereOut<C, X, Y>
 >()({
   name: "where",

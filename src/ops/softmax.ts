@@ -5,7 +5,7 @@ import { reduce } from "../numerics/array-reduce.js";
 import { LEAST, NAN, POSITIVE, ZERO } from "../symbolic/number-class.js";
 import { axisOf, type WhyAxis } from "../types/axis.js";
 import type { DTypeName } from "../types/dtype.js";
-import type { Checked } from "../types/rule-error.js";
+import type { Validate } from "../types/rule-error.js";
 import type { Plain } from "../rules/math-rules.js";
 import { axisNumber, inferScan, reduceRules, type WhyNormalize } from "../rules/reduce-rules.js";
 import type { Sh, TileLike } from "../types/tile.js";
@@ -21,8 +21,8 @@ declare module "../types/tile.js" {
   interface TileOps {
     /** `exp(x)` divided by its sum along an axis, by default the first: `tl.softmax(x, 0)`. */
     softmax<T extends TileLike, const Ax = 0>(
-      this: Checked<T, WhyNormalize<"softmax", T>>,
-      dim?: Checked<Ax, WhySoftmaxAxis<T, Ax>>,
+      this: Validate<T, WhyNormalize<"softmax", T>>,
+      dim?: Validate<Ax, WhySoftmaxAxis<T, Ax>>,
       options?: SoftmaxOptions,
     ): Plain<T>;
   }
@@ -34,8 +34,8 @@ declare module "../types/tile.js" {
  */
 export const softmax = defineOp<
   <X, const Ax = 0>(
-    x: Checked<X, WhyNormalize<"softmax", X>>,
-    dim?: Checked<Ax, WhySoftmaxAxis<X, Ax>>,
+    x: Validate<X, WhyNormalize<"softmax", X>>,
+    dim?: Validate<Ax, WhySoftmaxAxis<X, Ax>>,
     options?: SoftmaxOptions,
   ) => Plain<X>
 >()({

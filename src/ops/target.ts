@@ -1,6 +1,6 @@
 /** The target that Triton compiles for, as truth values that Triton knows, so that it folds `tl.when` on them. */
 import type { ConstBool } from "../types/constexpr.js";
-import type { Checked } from "../types/rule-error.js";
+import type { Validate } from "../types/rule-error.js";
 import { whyWhole, type WhyWhole } from "../types/promote.js";
 import { constexprType } from "../types/types.js";
 import { defineOp } from "./define.js";
@@ -30,8 +30,8 @@ export const isHipGfx1250 = query("isHipGfx1250", "is_hip_gfx1250", true);
 /** Whether Triton compiles for this CUDA capability or above: `tl.target_info.cuda_capability_geq(9, 0)`. */
 export const cudaCapabilityGeq = defineOp<
   <const Major extends number, const Minor extends number | undefined = undefined>(
-    major: Checked<Major, WhyWhole<"cudaCapabilityGeq", Major>>,
-    minor?: Checked<Minor, Minor extends number ? WhyWhole<"cudaCapabilityGeq", Minor> : "">,
+    major: Validate<Major, WhyWhole<"cudaCapabilityGeq", Major>>,
+    minor?: Validate<Minor, Minor extends number ? WhyWhole<"cudaCapabilityGeq", Minor> : "">,
   ) => ConstBool<`cuda_capability_geq(${Major}, ${Minor extends number ? Minor : 0})`>
 >()({
   name: "cudaCapabilityGeq",

@@ -54,7 +54,7 @@ export type Args<P, Derived extends string = never> = Flat<{
 export type Device = { readonly [K in keyof DeviceProperties]: Scalar<"int32"> };
 
 /** The arguments of host callbacks: sizes, scalars and constexprs. */
-export type Meta<P, Derived extends string = never> = Flat<{
+export type HostArgs<P, Derived extends string = never> = Flat<{
   [K in ScalarNames<P> | ConstNames<P> | DimsOfParams<P> | Derived]: K extends keyof P
     ? P[K] extends { readonly [$param]: infer D }
       ? ArgOf<D, K>

@@ -1,6 +1,6 @@
 /** The types of a kernel's call in an operator: its arguments, its results, and the messages for wrong arguments. */
 import type {
-  AskedNames,
+  OptionalOutputNames,
   DimsOfParams,
   DTypeNames,
   FlagNames,
@@ -12,7 +12,7 @@ import type { Flat, IsAny } from "../types/rule-error.js";
 import type { TorchDType, TorchNumber, TorchTensor } from "../torch/types.js";
 
 /** The possible arguments, for the editor to list: tensors, and the numbers that the caller chooses. */
-export type CallNames<P> = { readonly [K in InputNames<P> | NumberNames<P> | AskedNames<P>]?: unknown };
+export type CallNames<P> = { readonly [K in InputNames<P> | NumberNames<P> | OptionalOutputNames<P>]?: unknown };
 /** The arguments by name, including sizes that no tensor has. The type of a wrong argument is a message. */
 export type CallArguments<Name extends string, P, G> =
   IsAny<P> extends true
@@ -22,7 +22,7 @@ export type CallArguments<Name extends string, P, G> =
       : WhyMissing<Name, Exclude<RequiredNames<P>, keyof G>>;
 /** The results: a new tensor for each output; of those that may be left out, for each that the call asks for. */
 export type CallResults<P, G> = Flat<{
-  readonly [K in Exclude<TensorNames<P, "out">, Exclude<AskedNames<P>, keyof G>>]: TorchTensor;
+  readonly [K in Exclude<TensorNames<P, "out">, Exclude<OptionalOutputNames<P>, keyof G>>]: TorchTensor;
 }>;
 
 type InputNames<P> = TensorNames<P, "in" | "inout">;
@@ -44,7 +44,7 @@ type CallArgument<Name extends string, P, K extends string, V> =
       ? V extends TorchNumber | TorchDType | boolean | undefined
         ? V
         : WhyNumber<Name, K>
-      : K extends AskedNames<P>
+      : K extends OptionalOutputNames<P>
         ? V extends true
           ? V
           : WhyAsked<Name, K>

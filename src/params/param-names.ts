@@ -20,7 +20,7 @@ export type ConstNames<P> = {
   string;
 export type TensorNames<P, A = any> = NamesWhere<P, ["tensor" | "optional" | "descriptor", any, any, A]>;
 /** Outputs that a call may leave out, and asks for. */
-export type AskedNames<P> = NamesWhere<P, ["optional", any, any, "out"]>;
+export type OptionalOutputNames<P> = NamesWhere<P, ["optional", any, any, "out"]>;
 /** Tensors that the autotuner can restore: not descriptors. */
 export type ResetNames<P, A> = NamesWhere<P, ["tensor", any, any, A]>;
 /** Constexprs that each config must set: those that no tensor's shape determines. */

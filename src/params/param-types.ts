@@ -2,7 +2,7 @@
 import type { ConstBool, Constexpr } from "../types/constexpr.js";
 import type { NoDim, WhyDims } from "../types/dim-names.js";
 import type { DType, DTypeName, Dt, Element, Members } from "../types/dtype.js";
-import type { Checked, IsUnion, Problem } from "../types/rule-error.js";
+import type { Validate, IsUnion, Problem } from "../types/rule-error.js";
 import type { Show } from "../types/shape.js";
 import type { DescriptorOptions } from "../rules/descriptor-rules.js";
 import type { Scalar } from "../types/tile.js";
@@ -81,7 +81,7 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 type DimsOf<Ds> = Ds extends DimNames ? { -readonly [K in keyof Ds]: Ds[K] extends NoDim ? number : Ds[K] } : DimNames;
 type Declare<A extends Access> = <D extends DType<any>, const Ds extends DimNames | string>(
   dtype: D,
-  dims: Checked<Ds, WhyDims<"tensor", Ds>>,
+  dims: Validate<Ds, WhyDims<"tensor", Ds>>,
   options?: A extends "out" ? OutTensorOptions : InTensorOptions,
 ) => TensorParam<D[Dt], DimsOf<Ds>, A>;
 export interface TensorBuilder {
@@ -89,7 +89,7 @@ export interface TensorBuilder {
   /** A tensor that the kernel reads. A dim is a number or the name of a size, a constexpr or a derived size. */
   <D extends DType<any>, const Ds extends DimNames | string>(
     dtype: D,
-    dims: Checked<Ds, WhyDims<"tensor", Ds>>,
+    dims: Validate<Ds, WhyDims<"tensor", Ds>>,
     options?: InTensorOptions,
   ): TensorParam<D[Dt], DimsOf<Ds>, "in">;
   /** A tensor that the kernel fills; allocated unless the caller gives it. */
@@ -100,7 +100,7 @@ export interface TensorBuilder {
 type DeclareDescriptor<A extends Access> = <D extends DType<any>, const Ds extends DimNames, const B extends DimNames>(
   dtype: D,
   dims: Ds,
-  block: Checked<
+  block: Validate<
     B,
     B["length"] extends Ds["length"]
       ? ""
@@ -181,7 +181,7 @@ export interface ConstexprBuilder {
    * `ACTIVATION(x)` a branch that Triton decides when it compiles. All take and return the same types.
    */
   fn<const C extends string, F extends (...args: any[]) => unknown>(
-    functions: Checked<{ readonly [K in C]: F }, WhyAlike<F>>,
+    functions: Validate<{ readonly [K in C]: F }, WhyAlike<F>>,
     options?: { readonly default?: NoInfer<C> },
   ): ConstexprParam<FunctionOf<C, F>>;
   /**

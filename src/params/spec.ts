@@ -1,6 +1,6 @@
 /** The spec of a kernel: everything except its body. */
 import type { KernelTargets } from "../compiled/kernel-targets.js";
-import type { Device, Meta } from "./args.js";
+import type { Device, HostArgs } from "./args.js";
 import type {
   ConstNames,
   DimsOfParams,
@@ -96,13 +96,13 @@ export type Space<C> = { readonly [K in keyof C]?: readonly [Exclude<C[K], undef
 /** The result of a constexpr's heuristic: a truth value for a flag, an integer for a size. */
 type HeuristicOf<P, K, Derived extends string> = K extends keyof P
   ? P[K] extends ConstexprParam<"bool">
-    ? (meta: Meta<P, Derived>) => Requirement
+    ? (meta: HostArgs<P, Derived>) => Requirement
     : P[K] extends ConstexprParam<"size" | "int">
-      ? (meta: Meta<P, Derived>) => HostInt
+      ? (meta: HostArgs<P, Derived>) => HostInt
       : (
-          meta: Meta<P, Derived>,
+          meta: HostArgs<P, Derived>,
         ) => Problem<`heuristics: ${K & string} is neither an integer nor a flag; declare it constexpr() or constexpr.bool()`>
-  : (meta: Meta<P, Derived>) => Problem<`heuristics: ${K & string} is not a constexpr of params; declare it there`>;
+  : (meta: HostArgs<P, Derived>) => Problem<`heuristics: ${K & string} is not a constexpr of params; declare it there`>;
 
 /** One to three numbers of programs. */
 export type Grid = readonly [HostInt] | readonly [HostInt, HostInt] | readonly [HostInt, HostInt, HostInt];
@@ -153,12 +153,12 @@ export interface Spec<P, Derived extends string = never, Heuristic extends strin
   /** What the kernel takes, by name. */
   readonly params: CheckedParams<P>;
   /** Derived sizes: `dims: { MT: ({ M, TOP_K }) => M.mul(TOP_K) }`. */
-  readonly dims?: { readonly [K in Derived]: (meta: Meta<P>) => HostInt };
+  readonly dims?: { readonly [K in Derived]: (meta: HostArgs<P>) => HostInt };
   /**
    * The number of programs on each axis, from sizes, constexprs and properties of the GPU: `({ M, BLOCK, device }) =>
    * [tl.minimum(device.multiProcessorCount, tl.cdiv(M, BLOCK))]`.
    */
-  readonly grid: (meta: Meta<P, NoInfer<Derived>> & OnDevice) => Grid;
+  readonly grid: (meta: HostArgs<P, NoInfer<Derived>> & OnDevice) => Grid;
   /** Several configs: the first launch for each value of the key measures all of them and keeps the fastest. */
   readonly autotune?: Autotune<P, NoInfer<Derived>, NoInfer<Heuristic>>;
   /**
@@ -167,7 +167,7 @@ export interface Spec<P, Derived extends string = never, Heuristic extends strin
    */
   readonly config?:
     | Config<P, NoInfer<Heuristic>>
-    | ((meta: Meta<P, NoInfer<Derived>> & OnDevice) => ComputedConfig<P, NoInfer<Heuristic>>);
+    | ((meta: HostArgs<P, NoInfer<Derived>> & OnDevice) => ComputedConfig<P, NoInfer<Heuristic>>);
   /** Constexprs computed from the arguments and the chosen config: `EVEN: ({ N, BLOCK }) => N.mod(BLOCK).eq(0)`. */
   readonly heuristics?: { readonly [K in Heuristic]: HeuristicOf<P, K, NoInfer<Derived>> };
   /** How the driver launches the kernel, whatever the config. */
@@ -200,7 +200,7 @@ export interface Spec<P, Derived extends string = never, Heuristic extends strin
    */
   readonly sameStrides?: readonly (readonly [TensorNames<P>, TensorNames<P>, ...TensorNames<P>[]])[];
   /** Conditions that the caller must meet. The wrapper checks them before each launch. */
-  readonly requires?: (meta: Meta<P, NoInfer<Derived>> & OnDevice) => readonly Requirement[];
+  readonly requires?: (meta: HostArgs<P, NoInfer<Derived>> & OnDevice) => readonly Requirement[];
   /**
    * Inputs that arbitrary random numbers would not suit, as recorded PyTorch: `({ M, N }, torch) => ({ index:
    * torch.randperm(N) })`. Each is cast to its tensor's dtype; all other tensors are drawn at random.

@@ -4,9 +4,9 @@
  */
 import type { ConstLike } from "../types/constexpr.js";
 import { compareText } from "../types/constexpr-text.js";
-import { call, type Call, type Elem, type Element } from "../types/dtype.js";
+import { dtypeDisplayName, type Call, type Elem, type Element } from "../types/dtype.js";
 import { notAnOperand, notATile, type NotAnOperand, type NotATile } from "../types/operand.js";
-import type { Both, Checked } from "../types/rule-error.js";
+import type { FirstError, Validate } from "../types/rule-error.js";
 import {
   divide,
   modulo,
@@ -98,7 +98,9 @@ function inferBinary(rule: BinaryRule, op: string, x: Type, y: Type, text: (a: s
   const dtype = rule.out(tile.dtype, right.dtype);
   const shape = broadcast(tile.shape, right.shape);
   // The rule above has a sentence for every pair without a result. This catches a gap in it.
-  return dtype && shape ? tileType(dtype, shape) : `${op}: ${call(tile.dtype)} and ${call(right.dtype)} have no result`;
+  return dtype && shape
+    ? tileType(dtype, shape)
+    : `${op}: ${dtypeDisplayName(tile.dtype)} and ${dtypeDisplayName(right.dtype)} have no result`;
 }
 
 /** `min(A, B)`, `A + B`: two constexprs give a constexpr, an integer unless one is a float. */
@@ -112,7 +114,7 @@ function constexprOf(x: Type, y: Type, text: string): ConstexprType {
 export type WhyArith<Op extends string, E, S extends Shape, O> = O extends number
   ? WhyNumber<Op, E, O>
   : O extends TileLike
-    ? Both<WhyPromote<Op, E, O[El]>, WhyBroadcast<Op, S, O[Sh]>>
+    ? FirstError<WhyPromote<Op, E, O[El]>, WhyBroadcast<Op, S, O[Sh]>>
     : O extends ConstLike<any, infer K>
       ? WhyWeak<Op, E, K>
       : NotAnOperand<Op, O>;
@@ -139,7 +141,7 @@ type ArithWhys<Op extends string, E extends Element, S extends Shape, O> = O ext
 type ArithWhysNext<Op extends string, T, R> = T extends TileLike ? ArithWhys<Op, T[El], T[Sh], R> : [];
 /** Several operands, each against the result so far. Each sentence is at its operand. */
 export type ArithArgs<Op extends string, E extends Element, S extends Shape, O> = {
-  readonly [K in keyof O]: Checked<O[K], ArithWhys<Op, E, S, O>[K & keyof ArithWhys<Op, E, S, O>]>;
+  readonly [K in keyof O]: Validate<O[K], ArithWhys<Op, E, S, O>[K & keyof ArithWhys<Op, E, S, O>]>;
 };
 export type ArithFold<E extends Element, S extends Shape, O> = O extends readonly [infer H]
   ? ArithOut<E, S, H>
@@ -155,7 +157,7 @@ export type WhyCmp<Op extends string, E, S extends Shape, O> = O extends number
     ? ""
     : WhyNumber<Op, E, O>
   : O extends TileLike
-    ? Both<WhyCompare<Op, E, O[El]>, WhyBroadcast<Op, S, O[Sh]>>
+    ? FirstError<WhyCompare<Op, E, O[El]>, WhyBroadcast<Op, S, O[Sh]>>
     : O extends ConstLike<any, infer K>
       ? WhyWeak<Op, E, K>
       : NotAnOperand<Op, O>;
@@ -183,7 +185,7 @@ export function inferCompare(op: string, x: Type, y: Type, sign: string): Type |
 export type WhyQuotient<Op extends string, E, S extends Shape, O> = O extends number
   ? WhyNumber<Op, E, O>
   : O extends TileLike
-    ? Both<WhyDivide<Op, E, O[El]>, WhyBroadcast<Op, S, O[Sh]>>
+    ? FirstError<WhyDivide<Op, E, O[El]>, WhyBroadcast<Op, S, O[Sh]>>
     : O extends ConstLike<any, infer K>
       ? WhyWeak<Op, E, K>
       : NotAnOperand<Op, O>;
@@ -200,7 +202,7 @@ export type ModuloOut<E extends Element, S extends Shape, O> = O extends TileLik
   ? Tile<Modulo<E, O[El]>, Broadcast<S, O[Sh]>>
   : Tile<Modulo<E, E>, S>;
 /** The operand of `%`: as of `/`, and there is one dtype that comes out. */
-export type WhyRemainder<Op extends string, E, S extends Shape, O> = Both<
+export type WhyRemainder<Op extends string, E, S extends Shape, O> = FirstError<
   WhyQuotient<Op, E, S, O>,
   WhyNoResult<Op, E, O extends TileLike ? O[El] : E>
 >;
@@ -211,11 +213,11 @@ export function inferModulo(op: string, x: Type, y: Type, text: (a: string, b: s
 }
 
 export type WhyFloor<Op extends string, E, S extends Shape, O> = O extends number
-  ? Both<WhyInt<Op, E>, WhyNumber<Op, E, O>>
+  ? FirstError<WhyInt<Op, E>, WhyNumber<Op, E, O>>
   : O extends TileLike
-    ? Both<WhyFloorDivide<Op, E, O[El]>, WhyBroadcast<Op, S, O[Sh]>>
+    ? FirstError<WhyFloorDivide<Op, E, O[El]>, WhyBroadcast<Op, S, O[Sh]>>
     : O extends ConstLike<any, infer K>
-      ? Both<WhyInt<Op, E>, WhyWeak<Op, E, K>>
+      ? FirstError<WhyInt<Op, E>, WhyWeak<Op, E, K>>
       : NotAnOperand<Op, O>;
 const floorDivision: BinaryRule = {
   tiles: whyFloorDivide,
@@ -234,11 +236,17 @@ export function inferFloorDivide(op: string, x: Type, y: Type, text: (a: string,
 export type WhyBits<Op extends string, E, S extends Shape, O> = O extends boolean
   ? WhyTruth<Op, E>
   : O extends number
-    ? Both<WhyInt<Op, E>, E extends "int1" ? `${Op}: int1 combines with int1, not with a number` : WhyNumber<Op, E, O>>
+    ? FirstError<
+        WhyInt<Op, E>,
+        E extends "int1" ? `${Op}: int1 combines with int1, not with a number` : WhyNumber<Op, E, O>
+      >
     : O extends TileLike
-      ? Both<Both<WhyInt<Op, E>, WhyInt<Op, O[El]>>, Both<WhyCompare<Op, E, O[El]>, WhyBroadcast<Op, S, O[Sh]>>>
+      ? FirstError<
+          FirstError<WhyInt<Op, E>, WhyInt<Op, O[El]>>,
+          FirstError<WhyCompare<Op, E, O[El]>, WhyBroadcast<Op, S, O[Sh]>>
+        >
       : O extends ConstLike<any, infer K>
-        ? Both<WhyInt<Op, E>, K extends "bool" ? (E extends "int1" ? "" : WhyWeak<Op, E, K>) : WhyWeak<Op, E, K>>
+        ? FirstError<WhyInt<Op, E>, K extends "bool" ? (E extends "int1" ? "" : WhyWeak<Op, E, K>) : WhyWeak<Op, E, K>>
         : NotAnOperand<Op, O>;
 const bits: BinaryRule = {
   tiles: (op, a, b) => whyInt(op, a) || whyInt(op, b) || whyCompare(op, a, b),
@@ -268,7 +276,7 @@ type BitsWhys<Op extends string, E extends Element, S extends Shape, O> = O exte
     : [];
 type BitsWhysNext<Op extends string, T, R> = T extends TileLike ? BitsWhys<Op, T[El], T[Sh], R> : [];
 export type BitsArgs<Op extends string, E extends Element, S extends Shape, O> = {
-  readonly [K in keyof O]: Checked<O[K], BitsWhys<Op, E, S, O>[K & keyof BitsWhys<Op, E, S, O>]>;
+  readonly [K in keyof O]: Validate<O[K], BitsWhys<Op, E, S, O>[K & keyof BitsWhys<Op, E, S, O>]>;
 };
 
 /** `~x` and `not`. */
@@ -295,10 +303,11 @@ export type WhyLogic<Op extends string, E, S extends Shape, O> = E extends "int1
       : NotAnOperand<Op, O>
   : `${Op}: both sides must be int1, this one is ${Call<E>}; compare it first, .ne(0)`;
 export function whyLogic(op: string, elem: Elem, shape: readonly Dim[], other: Type): string {
-  if (elem !== "int1") return `${op}: both sides must be int1, this one is ${call(elem)}; compare it first, .ne(0)`;
+  if (elem !== "int1")
+    return `${op}: both sides must be int1, this one is ${dtypeDisplayName(elem)}; compare it first, .ne(0)`;
   if (other.kind === "constexpr" && other.of === "bool") return "";
   if (other.kind !== "tile") return notAnOperand(op, other);
   return other.dtype === "int1"
     ? whyBroadcast(op, shape, other.shape)
-    : `${op}: both sides must be int1, the other is ${call(other.dtype)}; compare it first, .ne(0)`;
+    : `${op}: both sides must be int1, the other is ${dtypeDisplayName(other.dtype)}; compare it first, .ne(0)`;
 }

@@ -1,7 +1,7 @@
 /** Rules of atomics, each with its function twin: the dtypes that the hardware supports, and the operands. */
-import { type Agree, type Both, type Checked, type IsAny } from "../types/rule-error.js";
+import { type Agree, type FirstError, type Validate, type IsAny } from "../types/rule-error.js";
 import {
-  call,
+  dtypeDisplayName,
   type Call,
   type DTypeName,
   type Elem,
@@ -9,9 +9,9 @@ import {
   type Members,
   sameElem,
   type Token,
-  token,
+  dtypeSourceText,
 } from "../types/dtype.js";
-import type { AddressLike, Pl, Ta } from "./tensor-types.js";
+import type { AddressLike, Pl, AddressElement } from "./tensor-types.js";
 import {
   fitsIn,
   type FitsIn,
@@ -77,23 +77,23 @@ function whyAtomicElement(op: string, kind: AtomicKind, elem: Elem): string {
   const { dtypes, words }: { readonly dtypes: readonly string[]; readonly words: string } = atomicKinds[kind];
   return members(elem).every((name) => dtypes.includes(name))
     ? ""
-    : `${op}: does not work on ${call(elem)}; it takes ${words}`;
+    : `${op}: does not work on ${dtypeDisplayName(elem)}; it takes ${words}`;
 }
 
 type Address = PointerType | ViewType;
 
 /** The address of an atomic that changes memory. */
-export type WhyAtomic<Op extends string, K extends AtomicKind, A> = Both<
+export type WhyAtomic<Op extends string, K extends AtomicKind, A> = FirstError<
   WhyWrite<Op, A>,
-  A extends AddressLike ? WhyAtomicElement<Op, K, A[Ta]> : ""
+  A extends AddressLike ? WhyAtomicElement<Op, K, A[AddressElement]> : ""
 >;
 export function whyAtomic(op: string, kind: AtomicKind, address: Type): string {
   return whyWrite(op, address) || whyAtomicElement(op, kind, (address as Address).to);
 }
 /** The address of an atomic that only reads. */
-export type WhyAtomicRead<Op extends string, K extends AtomicKind, A> = Both<
+export type WhyAtomicRead<Op extends string, K extends AtomicKind, A> = FirstError<
   WhyLoad<A, Op>,
-  A extends AddressLike ? WhyAtomicElement<Op, K, A[Ta]> : ""
+  A extends AddressLike ? WhyAtomicElement<Op, K, A[AddressElement]> : ""
 >;
 export function whyAtomicRead(op: string, kind: AtomicKind, address: Type): string {
   return whyLoad(address, op) || whyAtomicElement(op, kind, (address as Address).to);
@@ -124,7 +124,7 @@ function whyRank(op: string, what: string, shape: readonly Dim[], x: Type): stri
 }
 
 /** The value to add, exchange and so on: a number, a scalar, or a tile of the address's shape. */
-export type WhyAtomicValue<Op extends string, A, V> = Both<
+export type WhyAtomicValue<Op extends string, A, V> = FirstError<
   WhyValue<Op, Target<A>, Place<A>, V>,
   WhyRank<Op, "value", Place<A>, V>
 >;
@@ -134,7 +134,7 @@ export function whyAtomicValue(op: string, { to, shape }: Address, value: Type):
 
 /** Atomics do not take Python's True as a mask. */
 export type WhyAtomicMask<Op extends string, A, M> = M extends TileLike
-  ? Both<WhyMaskFor<Op, A, M>, WhyRank<Op, "mask", Place<A>, M>>
+  ? FirstError<WhyMaskFor<Op, A, M>, WhyRank<Op, "mask", Place<A>, M>>
   : M extends boolean
     ? `${Op}: a mask is a tile of int1; leave it out, or leave the atomic out`
     : WhyMaskFor<Op, A, M>;
@@ -165,14 +165,14 @@ export type WhySwap<Op extends string, A, V> = V extends number
 export function whySwap(op: string, { to, shape }: Address, value: Type): string {
   if (value.kind === "constexpr" && !Number.isNaN(Number(value.text)) && value.of !== "string") {
     if (shape.length > 0)
-      return `${op}: a number is not spread here; write tl.full(${showShape(shape)}, …, ${token(to)})`;
+      return `${op}: a number is not spread here; write tl.full(${showShape(shape)}, …, ${dtypeSourceText(to)})`;
     return EXACT.has(to)
       ? whyValue(op, to, [], value)
-      : `${op}: a number is not cast here; write tl.full([], …, ${token(to)})`;
+      : `${op}: a number is not cast here; write tl.full([], …, ${dtypeSourceText(to)})`;
   }
   if (value.kind !== "tile") return `${op}: needs a tile in the address's shape`;
   if (!sameElem(to, value.dtype))
-    return `${op}: the tensor holds ${call(to)}, the value is ${call(value.dtype)}; cast with .to(${token(to)})`;
+    return `${op}: the tensor holds ${dtypeDisplayName(to)}, the value is ${dtypeDisplayName(value.dtype)}; cast with .to(${dtypeSourceText(to)})`;
   return sameShape(shape, value.shape)
     ? ""
     : `${op}: the address is ${showShape(shape)}, the value is ${showShape(value.shape)}; nothing is spread here`;
@@ -191,35 +191,35 @@ interface Ordering<S extends Semantics> {
 }
 export interface AtomicOptions<Op extends string, A, M, S extends Semantics = Semantics> extends Ordering<S> {
   /** The lanes to perform, of those that lie in the tensor. The result of other lanes is undefined. */
-  mask?: Checked<M, WhyAtomicMask<Op, A, M>> | undefined;
+  mask?: Validate<M, WhyAtomicMask<Op, A, M>> | undefined;
 }
 
 /** The result of an atomic: the value before it. */
-export type AtomicOut<A> = A extends AddressLike ? Tile<A[Ta], A[Pl]> : Tile<any, any>;
+export type AtomicOut<A> = A extends AddressLike ? Tile<A[AddressElement], A[Pl]> : Tile<any, any>;
 
 /** A call of `tl.atomicAdd` and similar atomics. */
 export type Atomic<Op extends string, K extends AtomicKind> = <A, const V, const M = unknown>(
-  address: Checked<A, WhyAtomic<Op, K, A>>,
-  value: Checked<V, WhyAtomicValue<Op, A, V>>,
+  address: Validate<A, WhyAtomic<Op, K, A>>,
+  value: Validate<V, WhyAtomicValue<Op, A, V>>,
   options?: AtomicOptions<Op, A, M> | ByName<Op, "{ mask }">,
   ...more: readonly ByName<Op, "{ mask }">[]
 ) => AtomicOut<A>;
 /** A call of `tl.atomicCas`. */
 export type AtomicCas = <A, const C, const V>(
-  address: Checked<A, WhyAtomic<"atomicCas", "compare", A>>,
-  compare: Checked<C, WhySwap<"atomicCas", A, C>>,
-  value: Checked<V, WhySwap<"atomicCas", A, V>>,
+  address: Validate<A, WhyAtomic<"atomicCas", "compare", A>>,
+  compare: Validate<C, WhySwap<"atomicCas", A, C>>,
+  value: Validate<V, WhySwap<"atomicCas", A, V>>,
   options?: Ordering<Semantics>,
 ) => AtomicOut<A>;
 /** A call of `tl.atomicLoad`. */
 export type AtomicLoad = <A, const M = unknown>(
-  address: Checked<A, WhyAtomicRead<"atomicLoad", "any", A>>,
+  address: Validate<A, WhyAtomicRead<"atomicLoad", "any", A>>,
   options?: AtomicOptions<"atomicLoad", A, M, "acquire" | "relaxed">,
 ) => AtomicOut<A>;
 /** A call of `tl.atomicStore`. */
 export type AtomicStore = <A, const V, const M = unknown>(
-  address: Checked<A, WhyAtomic<"atomicStore", "any", A>>,
-  value: Checked<V, WhyAtomicValue<"atomicStore", A, V>>,
+  address: Validate<A, WhyAtomic<"atomicStore", "any", A>>,
+  value: Validate<V, WhyAtomicValue<"atomicStore", A, V>>,
   options?: AtomicOptions<"atomicStore", A, M, "release" | "relaxed">,
 ) => void;
 interface PollOptions extends Ordering<"acquire" | "relaxed"> {
@@ -228,7 +228,7 @@ interface PollOptions extends Ordering<"acquire" | "relaxed"> {
 }
 /** A call of `tl.atomicPoll`. */
 export type AtomicPoll = <A, const V>(
-  address: Checked<A, WhyAtomicRead<"atomicPoll", "poll", A>>,
-  expected: Checked<V, WhyAtomicValue<"atomicPoll", A, V>>,
+  address: Validate<A, WhyAtomicRead<"atomicPoll", "poll", A>>,
+  expected: Validate<V, WhyAtomicValue<"atomicPoll", A, V>>,
   options?: PollOptions,
 ) => A extends AddressLike ? Tile<"int1", A[Pl]> : Tile<"int1", any>;

@@ -1,8 +1,8 @@
 /** Signatures of state, loops and branches. */
 import type { ConstLike } from "../types/constexpr.js";
-import { call, type Call, type Elem, isFloatElem, sameElem, token } from "../types/dtype.js";
-import type { Ac, AddressLike, MutPointer, Pl, Ta } from "./tensor-types.js";
-import type { Both, Checked } from "../types/rule-error.js";
+import { dtypeDisplayName, type Call, type Elem, isFloatElem, sameElem, dtypeSourceText } from "../types/dtype.js";
+import type { Ac, AddressLike, MutPointer, Pl, AddressElement } from "./tensor-types.js";
+import type { FirstError, Validate } from "../types/rule-error.js";
 import {
   promote,
   whyIndexInt,
@@ -14,14 +14,14 @@ import {
   type WhyIndexInt,
   type WhyWhole,
 } from "../types/promote.js";
-import { type LoneDType, loneDType, type LoneNumber, whyLone } from "../types/default-dtype.js";
+import { type LoneDType, defaultDType, type UntypedNumber, whyLone } from "../types/default-dtype.js";
 import { sameShape, showShape, type Show } from "../types/shape.js";
 import type { El, Mut, MutOfNumber, Sh, StateLike, TileLike } from "../types/tile.js";
 import { literalValue, type TileType, tileType, type Type } from "../types/types.js";
 // ---- state ----------------------------------------------------------------------------------------------------------
 
 /** `tl.mut(initial)`: a tile, a pointer, or a number, which is a scalar of the dtype that Triton gives it. */
-export type WhyMut<X> = X extends TileLike | AddressLike | LoneNumber
+export type WhyMut<X> = X extends TileLike | AddressLike | UntypedNumber
   ? ""
   : X extends StateLike
     ? "mut: this is state already; start from its .value"
@@ -29,37 +29,39 @@ export type WhyMut<X> = X extends TileLike | AddressLike | LoneNumber
 export type MutOut<X> = X extends TileLike
   ? Mut<X[El], X[Sh]>
   : X extends AddressLike
-    ? MutPointer<X[Ta], X[Pl], X[Ac]>
+    ? MutPointer<X[AddressElement], X[Pl], X[Ac]>
     : MutOfNumber<LoneDType<X>>;
 /** The variable's type, or why there is none. */
 export function inferMut(initial: Type): Type | string {
   if (initial.kind === "tile" || initial.kind === "pointer") return initial;
-  const dtype = loneDType(initial);
+  const dtype = defaultDType(initial);
   if (dtype === undefined || initial.kind !== "constexpr") return "mut: takes a tile, a pointer or a number";
   return whyLone("mut", initial) || tileType(dtype, []);
 }
 
 /** The same of state, which may have begun as a number, `tl.mut(0)`: nobody wrote its shape, nor that it is an integer. */
-export function whyHeld(held: Type, next: Type): string {
+export function whyStateOperand(held: Type, next: Type): string {
   const why = whyAssign(held, next);
   if (!why || held.kind !== "tile" || next.kind !== "tile") return why;
   const begun = `begin it so, tl.mut(${zerosOf(next)})`;
   if (held.shape.length === 0 && next.shape.length > 0)
-    return `value: the variable holds a scalar ${call(held.dtype)}, the new value is ${showShape(next.shape)} of ${call(next.dtype)}; ${begun}`;
+    return `value: the variable holds a scalar ${dtypeDisplayName(held.dtype)}, the new value is ${showShape(next.shape)} of ${dtypeDisplayName(next.dtype)}; ${begun}`;
   const isRounded = !isFloatElem(held.dtype) && isFloatElem(next.dtype) && sameShape(held.shape, next.shape);
   if (!isRounded) return why;
-  return `value: the variable holds ${call(held.dtype)}, the new value is ${call(next.dtype)}; ${begun}, or cast with .to(${token(held.dtype)})`;
+  return `value: the variable holds ${dtypeDisplayName(held.dtype)}, the new value is ${dtypeDisplayName(next.dtype)}; ${begun}, or cast with .to(${dtypeSourceText(held.dtype)})`;
 }
 
 const zerosOf = ({ dtype, shape }: TileType): string =>
-  shape.length === 0 ? `tl.full([], 0, ${token(dtype)})` : `tl.zeros(${showShape(shape)}, ${token(dtype)})`;
+  shape.length === 0
+    ? `tl.full([], 0, ${dtypeSourceText(dtype)})`
+    : `tl.zeros(${showShape(shape)}, ${dtypeSourceText(dtype)})`;
 
 /** `state.value = next`. In the editor the accessor's own type is the rule; only the build has a sentence. */
 export function whyAssign(held: Type, next: Type): string {
   if (held.kind === "pointer") {
     if (next.kind !== "pointer") return "value: the variable holds pointers; assign a pointer";
     if (!sameElem(held.to, next.to)) {
-      return `value: the variable points to ${call(held.to)}, the new one to ${call(next.to)}; cast with .to(${token(held.to)})`;
+      return `value: the variable points to ${dtypeDisplayName(held.to)}, the new one to ${dtypeDisplayName(next.to)}; cast with .to(${dtypeSourceText(held.to)})`;
     }
     return sameShape(held.shape, next.shape)
       ? ""
@@ -73,7 +75,7 @@ export function whyAssign(held: Type, next: Type): string {
   }
   if (next.kind !== "tile") return "value: the variable holds a tile; assign a tile or a number";
   if (!sameElem(held.dtype, next.dtype)) {
-    return `value: the variable holds ${call(held.dtype)}, the new value is ${call(next.dtype)}; cast with .to(${token(held.dtype)})`;
+    return `value: the variable holds ${dtypeDisplayName(held.dtype)}, the new value is ${dtypeDisplayName(next.dtype)}; cast with .to(${dtypeSourceText(held.dtype)})`;
   }
   return sameShape(held.shape, next.shape)
     ? ""
@@ -88,7 +90,7 @@ export type WhyRangeBound<X, Op extends string = "range"> = X extends number
   : X extends ConstLike<any, "int">
     ? ""
     : X extends TileLike
-      ? Both<
+      ? FirstError<
           WhyIndexInt<Op, X[El]>,
           X[Sh] extends readonly [] ? "" : `${Op}: bounds are scalars, this is ${Show<X[Sh]>}`
         >
@@ -143,14 +145,14 @@ type NoOptions = TileLike | StateLike | ConstLike<any, any> | readonly unknown[]
 type IsOptions<X> = X extends NoOptions ? false : X extends object ? true : false;
 /** The second argument of `tl.range`: the end, or the options. */
 export type EndOrOptions<X> =
-  IsOptions<X> extends true ? RangeOptions : Checked<X, X extends undefined ? "" : WhyRangeBound<X>>;
+  IsOptions<X> extends true ? RangeOptions : Validate<X, X extends undefined ? "" : WhyRangeBound<X>>;
 /** The third: the step, or the options; nothing after options. */
 export type StepOrOptions<X, End> =
   IsOptions<End> extends true
     ? "range: options come last"
     : IsOptions<X> extends true
       ? RangeOptions
-      : Checked<X, WhyStep<X>>;
+      : Validate<X, WhyStep<X>>;
 
 // ---- branches -------------------------------------------------------------------------------------------------------
 
@@ -179,7 +181,7 @@ export function whyCondition(condition: Type, op = "when"): string {
   }
   return condition.dtype === "int1"
     ? ""
-    : `${op}: the condition must be int1, this is ${call(condition.dtype)}; compare it, .ne(0)`;
+    : `${op}: the condition must be int1, this is ${dtypeDisplayName(condition.dtype)}; compare it, .ne(0)`;
 }
 
 /** The condition of `tl.whileLoop`: a scalar that the body changes. */

@@ -15,9 +15,18 @@ import {
   type WhySpan,
 } from "../types/constexpr.js";
 import { subText } from "../types/constexpr-text.js";
-import { call, isFp8, sameElem, type Call, type DType, type Dt, type Elem, type Fp8Name } from "../types/dtype.js";
+import {
+  dtypeDisplayName,
+  isFp8,
+  sameElem,
+  type Call,
+  type DType,
+  type Dt,
+  type Elem,
+  type Fp8Name,
+} from "../types/dtype.js";
 import type { NotADType } from "../types/dtype-text.js";
-import type { Agree, Both, Checked } from "../types/rule-error.js";
+import type { Agree, FirstError, Validate } from "../types/rule-error.js";
 import {
   hasAny,
   whyInt,
@@ -51,8 +60,8 @@ import { literalValue, tileType, type Type } from "../types/types.js";
 
 /** `tl.arange(0, BLOCK)`: the signature of the op. */
 export type ArangeCall = <const Lo, const Hi>(
-  start: Checked<Lo, WhyBound<"arange", Lo>>,
-  end: Checked<Hi, WhySpan<Lo, Hi>>,
+  start: Validate<Lo, WhyBound<"arange", Lo>>,
+  end: Validate<Hi, WhySpan<Lo, Hi>>,
 ) => Tile<"int32", [Span<Lo, Hi>]>;
 export function inferArange(start: Type, end: Type): Type | string {
   const why = whyBound("arange", start) || whyBound("arange", end);
@@ -76,7 +85,7 @@ export type WhyDType<Op extends string, Call extends string, D> =
     : [keyof D] extends ["dtype"]
       ? `${Op}: the dtype goes by position, tl.${Op}(${Call})`
       : NotADType<Op, D>;
-export type ElementOf<D> = D extends DType<any> ? D[Dt] : any;
+export type FillElement<D> = D extends DType<any> ? D[Dt] : any;
 
 /**
  * Triton writes a tile of a number as a constant of its dtype, and has none of 8-bit floats but 0 (measured: 3.6 and 3.9
@@ -88,17 +97,17 @@ type WhyFilled<E> =
     : "";
 const whyFilled = (elem: Elem): string =>
   hasAny(elem, isFp8)
-    ? `full: Triton fills no ${call(elem)} with a number but 0; write tl.full(shape, value, tl.float32).to(dtype)`
+    ? `full: Triton fills no ${dtypeDisplayName(elem)} with a number but 0; write tl.full(shape, value, tl.float32).to(dtype)`
     : "";
 
 /** The value of `full`: a number that the dtype can hold, a constexpr, or a scalar. */
 export type WhyFill<V, E> = V extends number
   ? V extends 0
     ? WhyLiteral<"full", E, V>
-    : Both<WhyFilled<E>, WhyLiteral<"full", E, V>>
+    : FirstError<WhyFilled<E>, WhyLiteral<"full", E, V>>
   : V extends ConstLike<any, "int" | "float" | "bool">
     ? V extends ConstLike<any, infer K>
-      ? Both<WhyFilled<E>, WhyWeak<"full", E, K>>
+      ? FirstError<WhyFilled<E>, WhyWeak<"full", E, K>>
       : ""
     : V extends TileLike
       ? V[Sh] extends readonly []
@@ -157,7 +166,7 @@ function whyJoin(op: string, x: Type, y: Type): string {
   if (y.kind !== "tile") return notATile(op, y);
   return sameElem(x.dtype, y.dtype)
     ? whyBroadcast(op, x.shape, y.shape)
-    : `${op}: the tiles must have one dtype, got ${call(x.dtype)} and ${call(y.dtype)}`;
+    : `${op}: the tiles must have one dtype, got ${dtypeDisplayName(x.dtype)} and ${dtypeDisplayName(y.dtype)}`;
 }
 export type JoinOut<X, Y> = Tile<ElementIn<X>, [...Broadcast<ShapeOf<X>, ShapeOf<Y>>, 2]>;
 export function inferJoin(x: Type, y: Type): Type | string {
@@ -189,10 +198,10 @@ export function inferSplit(x: Type): readonly Type[] | string {
   return [half, half];
 }
 
-export type WhyCat<X, Y> = Both<
+export type WhyCat<X, Y> = FirstError<
   WhyTile<"cat", Y>,
   SameShape<ShapeOf<X>, ShapeOf<Y>> extends true
-    ? Both<WhyJoin<"cat", X, Y>, WhyScalar<"cat", ShapeOf<X>>>
+    ? FirstError<WhyJoin<"cat", X, Y>, WhyScalar<"cat", ShapeOf<X>>>
     : `cat: the tiles must have one shape, got ${Show<ShapeOf<X>>} and ${Show<ShapeOf<Y>>}`
 >;
 export type CatOut<X, Ax> = Tile<ElementIn<X>, DoubleAt<ShapeOf<X>, Axis<ShapeOf<X>["length"], Ax>>>;
@@ -209,7 +218,7 @@ export function inferCat(x: Type, y: Type, axis: number): Type | string {
 
 export type WhyGatherIndex<X, I, Ax> = X extends TileLike
   ? I extends TileLike
-    ? Both<WhyInt<"gather", I[El]>, WhyGatherShape<X[Sh], I[Sh], Ax>>
+    ? FirstError<WhyInt<"gather", I[El]>, WhyGatherShape<X[Sh], I[Sh], Ax>>
     : NotATile<"gather", I>
   : "";
 type WhyGatherShape<S extends Shape, I extends Shape, Ax> = I["length"] extends S["length"]
@@ -237,14 +246,14 @@ export function inferGather(x: Type, index: Type, axis: number): Type | string {
 
 /** The elements of histogram are 32 bits wide. */
 export type WhyHistogram<X> = X extends TileLike
-  ? Both<
+  ? FirstError<
       WhyWord<"histogram", X[El]>,
       X[Sh] extends readonly [any] ? "" : `histogram: needs a tile of rank 1, this is ${Show<X[Sh]>}`
     >
   : NotATile<"histogram", X>;
 /** Which elements count: one truth value, or one for each. */
 export type WhyHistogramMask<X, M> = M extends TileLike
-  ? Both<
+  ? FirstError<
       WhyCond<"histogram", M>,
       X extends TileLike
         ? M[Sh] extends readonly []

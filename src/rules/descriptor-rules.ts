@@ -2,7 +2,7 @@
 import { type ConstLike, type DimsOf, type ShapeArg, whyDims } from "../types/constexpr.js";
 import type { Bl, De, Descriptor, DescriptorLike, Us } from "./descriptor-types.js";
 import {
-  call,
+  dtypeDisplayName,
   type Call,
   type DTypeName,
   type Elem,
@@ -12,11 +12,11 @@ import {
   members,
   type Members,
   sameElem,
-  token,
+  dtypeSourceText,
   type Token,
 } from "../types/dtype.js";
-import type { Ac, AddressLike, Pl, Ta, Tensor, TensorLike, View } from "./tensor-types.js";
-import type { Agree, Both, Checked, IsAny } from "../types/rule-error.js";
+import type { Ac, AddressLike, Pl, AddressElement, Tensor, TensorLike, View } from "./tensor-types.js";
+import type { Agree, FirstError, Validate, IsAny } from "../types/rule-error.js";
 import { whyWhole, type WhyWhole } from "../types/promote.js";
 import { type AsShape, type Dim, sameShape, type SameShape, type Shape, type Show, showShape } from "../types/shape.js";
 import type { El, Sh, StateLike, Tile, TileLike } from "../types/tile.js";
@@ -75,7 +75,7 @@ export type WhyBase<P> =
         ? `${Make}: this is a view; give the tensor, or x.ptr`
         : P extends AddressLike
           ? P[Pl] extends readonly []
-            ? WhyHeld<P[Ta]>
+            ? WhyHeld<P[AddressElement]>
             : `${Make}: the base is one address, this is ${Show<P[Pl]>}`
           : `${Make}: needs a tensor, or a pointer with its shape and strides`;
 type WhyExtent<O> = O extends number
@@ -92,7 +92,7 @@ function whyExtent(type: Type): string {
   return isWord ? "" : `${MAKE}: a size or stride is an integer scalar, a constexpr or a number`;
 }
 const EXTENTS: ReadonlySet<Elem> = new Set(["int32", "int64", "uint32"]);
-export type Extents<X> = { readonly [K in keyof X]: Checked<X[K], WhyExtent<X[K]>> };
+export type Extents<X> = { readonly [K in keyof X]: Validate<X[K], WhyExtent<X[K]>> };
 export type WhyStrides<S extends readonly unknown[], R extends readonly unknown[]> = number extends
   S["length"] | R["length"]
   ? ""
@@ -111,7 +111,7 @@ export type DescribedAt<P, X> =
   IsAny<P> extends true
     ? Descriptor<any, DimsOf<X>, any>
     : P extends AddressLike
-      ? Descriptor<P[Ta], DimsOf<X>, P[Ac]>
+      ? Descriptor<P[AddressElement], DimsOf<X>, P[Ac]>
       : any;
 
 type Nan<E> =
@@ -124,20 +124,20 @@ export interface DescriptorOptions<E> {
   /** The value of elements outside the tensor: 0, or NaN. */
   paddingOption?: "zero" | Nan<E> | undefined;
 }
-type HeldBy<T> = T extends Tensor<infer E, any, any> ? E : T extends AddressLike ? T[Ta] : any;
+type HeldBy<T> = T extends Tensor<infer E, any, any> ? E : T extends AddressLike ? T[AddressElement] : any;
 
 /** A call of `tl.makeTensorDescriptor`. */
 export interface MakeTensorDescriptor {
   <T, const X extends readonly unknown[]>(
-    tensor: Checked<T, WhyDescribed<T>>,
-    blockShape: Checked<ShapeArg<Make, X>, WhyBlock<T, X>>,
+    tensor: Validate<T, WhyDescribed<T>>,
+    blockShape: Validate<ShapeArg<Make, X>, WhyBlock<T, X>>,
     options?: DescriptorOptions<HeldBy<T>>,
   ): Described<T, X>;
   <P, const S extends readonly unknown[], const R extends readonly unknown[], const X extends readonly unknown[]>(
-    base: Checked<P, WhyBase<P>>,
+    base: Validate<P, WhyBase<P>>,
     shape: Extents<S>,
-    strides: Checked<Extents<R>, WhyStrides<S, R>>,
-    blockShape: Checked<ShapeArg<Make, X>, WhyBlockOf<S, X>>,
+    strides: Validate<Extents<R>, WhyStrides<S, R>>,
+    blockShape: Validate<ShapeArg<Make, X>, WhyBlockOf<S, X>>,
     options?: DescriptorOptions<HeldBy<P>>,
   ): DescribedAt<P, X>;
 }
@@ -211,9 +211,9 @@ export function whyBlockOffset(op: string, type: Type): string {
   if (type.shape.length > 0) return `${op}: an offset is one number, this is ${showShape(type.shape)}`;
   return type.dtype === "int32" || type.dtype === "uint32"
     ? ""
-    : `${op}: an offset is int32, this is ${call(type.dtype)}; cast with .to(tl.int32)`;
+    : `${op}: an offset is int32, this is ${dtypeDisplayName(type.dtype)}; cast with .to(tl.int32)`;
 }
-export type BlockOffsets<Op extends string, I> = { readonly [K in keyof I]: Checked<I[K], WhyBlockOffset<Op, I[K]>> };
+export type BlockOffsets<Op extends string, I> = { readonly [K in keyof I]: Validate<I[K], WhyBlockOffset<Op, I[K]>> };
 
 export type WhyOffsetCount<Op extends string, B, I extends readonly unknown[]> = B extends Shape
   ? number extends B["length"] | I["length"]
@@ -250,9 +250,10 @@ export type WhyBlockValue<Op extends string, E, B extends Shape, V> = V extends 
     : `${Op}: needs a tile ${Show<B>}; of a number, tl.full(${Show<B>}, …, ${Token<E>})`;
 export function whyBlockValue(op: string, to: Elem, block: readonly Dim[], value: Type): string {
   const shown = showShape(block);
-  if (value.kind !== "tile") return `${op}: needs a tile ${shown}; of a number, tl.full(${shown}, …, ${token(to)})`;
+  if (value.kind !== "tile")
+    return `${op}: needs a tile ${shown}; of a number, tl.full(${shown}, …, ${dtypeSourceText(to)})`;
   if (!sameElem(to, value.dtype))
-    return `${op}: the descriptor holds ${call(to)}, the value is ${call(value.dtype)}; cast with .to(${token(to)})`;
+    return `${op}: the descriptor holds ${dtypeDisplayName(to)}, the value is ${dtypeDisplayName(value.dtype)}; cast with .to(${dtypeSourceText(to)})`;
   return sameShape(block, value.shape)
     ? ""
     : `${op}: the block is ${shown}, the value is ${showShape(value.shape)}; nothing is spread here`;
@@ -280,7 +281,7 @@ export function whyRows(op: string, { shape }: DescriptorType, rows: Type): stri
     return `${op}: needs a descriptor with blocks [1, N], this has ${showShape(shape)}`;
   if (rows.kind !== "tile") return `${op}: rows are a tile of rank 1`;
   if (rows.dtype !== "int32" && rows.dtype !== "int16")
-    return `${op}: rows are int32 or int16, this is ${call(rows.dtype)}; cast with .to(tl.int32)`;
+    return `${op}: rows are int32 or int16, this is ${dtypeDisplayName(rows.dtype)}; cast with .to(tl.int32)`;
   return rows.shape.length === 1 ? "" : `${op}: rows are a tile of rank 1, this is ${showShape(rows.shape)}`;
 }
 /** The rows, each as long as the block. */
@@ -322,7 +323,7 @@ export function whyReduced(op: string, kind: ReduceKind, elem: Elem): string {
   const { dtypes, words }: { readonly dtypes: readonly string[]; readonly words: string } = reduceKinds[kind];
   return members(elem).every((name) => dtypes.includes(name))
     ? ""
-    : `${op}: a descriptor does not do this on ${call(elem)}, but on ${words}`;
+    : `${op}: a descriptor does not do this on ${dtypeDisplayName(elem)}, but on ${words}`;
 }
 
 /** `desc.atomicAdd(offsets, value)` and similar methods. */
@@ -330,11 +331,11 @@ export type Reduce<Op extends string, K extends ReduceKind, E extends Element, B
   const I extends readonly unknown[],
   const V,
 >(
-  offsets: Checked<
+  offsets: Validate<
     BlockOffsets<Op, I>,
-    Both<Both<WhyBlockWrite<Op, A>, WhyReduced<Op, K, E>>, WhyOffsetCount<Op, B, I>>
+    FirstError<FirstError<WhyBlockWrite<Op, A>, WhyReduced<Op, K, E>>, WhyOffsetCount<Op, B, I>>
   >,
-  value: Checked<V, WhyBlockValue<Op, E, B, V>>,
+  value: Validate<V, WhyBlockValue<Op, E, B, V>>,
 ) => void;
 
 // ---- the function forms ---------------------------------------------------------------------------------------------
@@ -348,12 +349,12 @@ export function whyDescriptor(op: string, type: Type): string {
 
 /** A call of `tl.loadTensorDescriptor`. */
 export type LoadTensorDescriptor = <D, const I extends readonly unknown[]>(
-  desc: Checked<D, WhyDescriptor<"load", D>>,
-  offsets: Checked<BlockOffsets<"load", I>, D extends DescriptorLike ? WhyOffsetCount<"load", D[Bl], I> : "">,
+  desc: Validate<D, WhyDescriptor<"load", D>>,
+  offsets: Validate<BlockOffsets<"load", I>, D extends DescriptorLike ? WhyOffsetCount<"load", D[Bl], I> : "">,
 ) => D extends DescriptorLike ? Tile<D[De], D[Bl]> : Tile<any, any>;
 /** A call of `tl.storeTensorDescriptor`. */
 export type StoreTensorDescriptor = <D, const I extends readonly unknown[], const V>(
-  desc: Checked<D, D extends DescriptorLike ? WhyBlockWrite<"store", D[Us]> : WhyDescriptor<"store", D>>,
-  offsets: Checked<BlockOffsets<"store", I>, D extends DescriptorLike ? WhyOffsetCount<"store", D[Bl], I> : "">,
-  value: Checked<V, D extends DescriptorLike ? WhyBlockValue<"store", D[De], AsShape<D[Bl]>, V> : "">,
+  desc: Validate<D, D extends DescriptorLike ? WhyBlockWrite<"store", D[Us]> : WhyDescriptor<"store", D>>,
+  offsets: Validate<BlockOffsets<"store", I>, D extends DescriptorLike ? WhyOffsetCount<"store", D[Bl], I> : "">,
+  value: Validate<V, D extends DescriptorLike ? WhyBlockValue<"store", D[De], AsShape<D[Bl]>, V> : "">,
 ) => void;

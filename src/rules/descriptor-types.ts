@@ -1,6 +1,6 @@
 /** Tensor descriptors as authors see them. Types only; rules are in `descriptor-rules.ts`. */
 import type { DType, Element } from "../types/dtype.js";
-import type { Checked } from "../types/rule-error.js";
+import type { Validate } from "../types/rule-error.js";
 import type { Shape } from "../types/shape.js";
 import type {
   BlockOffsets,
@@ -43,25 +43,25 @@ export interface Descriptor<
   readonly shape: NoInfer<ShapeValues<B>>;
   /** The block that starts at these offsets, one per axis: `a_desc.load([i, k])`. */
   load<const I extends readonly unknown[]>(
-    offsets: Checked<BlockOffsets<"load", I>, WhyOffsetCount<"load", B, I>>,
+    offsets: Validate<BlockOffsets<"load", I>, WhyOffsetCount<"load", B, I>>,
   ): Tile<E, B>;
   /** Writes a block: `c_desc.store([i, j], acc)`. */
   store<const I extends readonly unknown[], const V>(
-    this: Checked<Descriptor<E, B, A>, WhyBlockWrite<"store", A>>,
-    offsets: Checked<BlockOffsets<"store", I>, WhyOffsetCount<"store", B, I>>,
-    value: Checked<V, WhyBlockValue<"store", E, B, V>>,
+    this: Validate<Descriptor<E, B, A>, WhyBlockWrite<"store", A>>,
+    offsets: Validate<BlockOffsets<"store", I>, WhyOffsetCount<"store", B, I>>,
+    value: Validate<V, WhyBlockValue<"store", E, B, V>>,
   ): void;
   /** The rows with these numbers, starting at column `j`, if blocks have the shape [1, N]: `x_desc.gather(rows, j)`. */
   gather<const R, const C>(
-    rows: Checked<R, WhyRows<"gather", B, R>>,
-    column: Checked<C, WhyBlockOffset<"gather", C>>,
+    rows: Validate<R, WhyRows<"gather", B, R>>,
+    column: Validate<C, WhyBlockOffset<"gather", C>>,
   ): Tile<E, RowsShape<B, R>>;
   /** Writes the rows with these numbers: `x_desc.scatter(value, rows, j)`. */
   scatter<const V, const R, const C>(
-    this: Checked<Descriptor<E, B, A>, WhyBlockWrite<"scatter", A>>,
-    value: Checked<V, WhyBlockValue<"scatter", E, RowsShape<B, R>, V>>,
-    rows: Checked<R, WhyRows<"scatter", B, R>>,
-    column: Checked<C, WhyBlockOffset<"scatter", C>>,
+    this: Validate<Descriptor<E, B, A>, WhyBlockWrite<"scatter", A>>,
+    value: Validate<V, WhyBlockValue<"scatter", E, RowsShape<B, R>, V>>,
+    rows: Validate<R, WhyRows<"scatter", B, R>>,
+    column: Validate<C, WhyBlockOffset<"scatter", C>>,
   ): void;
   /** Adds a block to memory, each element atomically: `c_desc.atomic_add([i, j], x)`. */
   atomicAdd: Reduce<"atomicAdd", "add", E, B, A>;

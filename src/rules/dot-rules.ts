@@ -2,12 +2,12 @@
 import type { ConstLike } from "../types/constexpr.js";
 import type { Least } from "../types/limits.js";
 import {
-  call,
+  dtypeDisplayName,
   dtypeTable,
   isFp8,
   members,
   sameElem,
-  token,
+  dtypeSourceText,
   type Call,
   type DType,
   type Elem,
@@ -16,7 +16,7 @@ import {
   type Members,
   type Token,
 } from "../types/dtype.js";
-import type { Agree, Both, Checked, IsAny, IsUnion, Same } from "../types/rule-error.js";
+import type { Agree, FirstError, Validate, IsAny, IsUnion, Same } from "../types/rule-error.js";
 import { sameShape, showShape, type AsShape, type Dim, type SameShape, type Shape, type Show } from "../types/shape.js";
 import { notATile, type NotATile } from "../types/operand.js";
 import type { ElementIn, ShapeOf } from "./math-rules.js";
@@ -28,7 +28,7 @@ type DotDType = (typeof dotDTypes)[number] | Fp8Name;
 
 /** The first operand: its dtype and rank. */
 export type WhyDotFirst<A> = A extends TileLike
-  ? Both<
+  ? FirstError<
       IsAny<A[El]> extends true
         ? ""
         : [Exclude<Members<A[El]>, DotDType>] extends [never]
@@ -44,7 +44,7 @@ export type WhyDotFirst<A> = A extends TileLike
 function whyDotFirst(a: Type): string {
   if (a.kind !== "tile") return notATile("dot", a);
   if (!members(a.dtype).every((name) => isFp8(name) || (dotDTypes as readonly string[]).includes(name))) {
-    return `dot: ${call(a.dtype)} is not supported; int8, float16, bfloat16, float32, float64 and the 8-bit floats are`;
+    return `dot: ${dtypeDisplayName(a.dtype)} is not supported; int8, float16, bfloat16, float32, float64 and the 8-bit floats are`;
   }
   const fits = a.shape.length === 2 || a.shape.length === 3;
   return fits ? "" : `dot: needs tiles of rank 2 or 3, this is ${showShape(a.shape)}; of two vectors, tl.sum(a.mul(b))`;
@@ -58,7 +58,7 @@ type WhyDotTypes<E, F> =
       : `dot: the operands must have one dtype, got ${Call<E>} and ${Call<F>}; cast with .to(${Token<E>})`;
 function whyDotTypes(a: Elem, b: Elem): string {
   if (sameElem(a, b) || (typeof a === "string" && typeof b === "string" && isFp8(a) && isFp8(b))) return "";
-  return `dot: the operands must have one dtype, got ${call(a)} and ${call(b)}; cast with .to(${token(a)})`;
+  return `dot: the operands must have one dtype, got ${dtypeDisplayName(a)} and ${dtypeDisplayName(b)}; cast with .to(${dtypeSourceText(a)})`;
 }
 
 type WhyInner<A extends Shape, B extends Shape> = number extends A["length"] | B["length"]
@@ -93,7 +93,7 @@ function whyInner(a: readonly Dim[], b: readonly Dim[]): string {
 /** The second operand, checked against the first. */
 export type WhyDotSecond<A, B> = A extends TileLike
   ? B extends TileLike
-    ? Both<Both<WhyDotTypes<A[El], B[El]>, WhyInner<A[Sh], B[Sh]>>, WhyMixed<A[El]>>
+    ? FirstError<FirstError<WhyDotTypes<A[El], B[El]>, WhyInner<A[Sh], B[Sh]>>, WhyMixed<A[El]>>
     : NotATile<"dot", B>
   : "";
 
@@ -124,7 +124,7 @@ function whyAsked(elem: Elem, acc: Elem, asked: Elem): string {
   if (sameElem(acc, asked)) return "";
   const isHalf = addsUpInHalf(elem);
   if (isHalf && asked === "float16") return "";
-  return `dot: outDtype of ${call(elem)} is ${isHalf ? "float32 or float16" : call(acc)}, not ${call(asked)}`;
+  return `dot: outDtype of ${dtypeDisplayName(elem)} is ${isHalf ? "float32 or float16" : dtypeDisplayName(acc)}, not ${dtypeDisplayName(asked)}`;
 }
 const addsUpInHalf = (elem: Elem): boolean => members(elem).every((name) => name === "float16" || isFp8(name));
 
@@ -182,7 +182,7 @@ export type AccOrOptions<A, B, C, O> = C extends undefined
   ? undefined
   : [keyof C] extends [keyof DotOptions]
     ? OptionsFor<A, C>
-    : Checked<C, WhyDotAcc<A, B, C, O>>;
+    : Validate<C, WhyDotAcc<A, B, C, O>>;
 
 /** The options of a product of A. The first branch, which is never taken, is where the checker infers O. */
 export type OptionsFor<A, O> = [O] extends [never]
@@ -223,7 +223,7 @@ export function inferDot(a: Type, b: Type, acc?: Type, asked?: Elem): Type | str
   if (pair) return pair;
   const own = dotAcc(a.dtype);
   if (own === undefined)
-    return `dot: the members of ${call(a.dtype)} add up in different dtypes; cast with .to(tl.float16)`;
+    return `dot: the members of ${dtypeDisplayName(a.dtype)} add up in different dtypes; cast with .to(tl.float16)`;
   const refused = asked === undefined ? "" : whyAsked(a.dtype, own, asked);
   if (refused) return refused;
   const elem = asked ?? own;
@@ -232,7 +232,7 @@ export function inferDot(a: Type, b: Type, acc?: Type, asked?: Elem): Type | str
   if (acc.kind !== "tile") return notATile("dot", acc);
   if (!sameElem(elem, acc.dtype)) {
     const orAsk = acc.dtype === "float16" && addsUpInHalf(a.dtype) ? ", or give { outDtype: tl.float16 }" : "";
-    return `dot: accumulates in ${call(elem)}, the accumulator is ${call(acc.dtype)}; cast it with .to(${token(elem)})${orAsk}`;
+    return `dot: accumulates in ${dtypeDisplayName(elem)}, the accumulator is ${dtypeDisplayName(acc.dtype)}; cast it with .to(${dtypeSourceText(elem)})${orAsk}`;
   }
   return sameShape(shape, acc.shape)
     ? tileType(elem, shape)

@@ -1,6 +1,6 @@
 /** Signature of `tl.dotScaled`: 8-bit and 4-bit floats with a scale for each group along K. */
-import { call, sameElem, type Call, type Elem } from "../types/dtype.js";
-import type { Agree, Both } from "../types/rule-error.js";
+import { dtypeDisplayName, sameElem, type Call, type Elem } from "../types/dtype.js";
+import type { Agree, FirstError } from "../types/rule-error.js";
 import { double, type Double } from "../types/dims.js";
 import { sameShape, showShape, type AsShape, type Dim, type SameShape, type Shape, type Show } from "../types/shape.js";
 import { notATile, type NotATile } from "../types/operand.js";
@@ -38,7 +38,7 @@ export type WhyScaledSide<A, F> = A extends TileLike
 function whySide(side: Type, format: ScaledFormat): string {
   if (side.kind !== "tile") return notATile("dotScaled", side);
   if (typeof side.dtype !== "string" || !holds[format].includes(side.dtype))
-    return `dotScaled: ${call(side.dtype)} does not hold ${format}`;
+    return `dotScaled: ${dtypeDisplayName(side.dtype)} does not hold ${format}`;
   const fits = side.shape.length === 2 || side.shape.length === 3;
   return fits ? "" : `dotScaled: needs tiles of rank 2 or 3, this is ${showShape(side.shape)}`;
 }
@@ -49,7 +49,7 @@ type Rows<S> = S extends readonly [...any, infer M, any] ? M : any;
 type Columns<S> = S extends readonly [...any, any, infer N] ? N : any;
 type Batch<S> = S extends readonly [infer B, any, any] ? [B] : [];
 /** The second side against the first. */
-export type WhyScaledSecond<A, FA, PA, B, FB, PB> = Both<
+export type WhyScaledSecond<A, FA, PA, B, FB, PB> = FirstError<
   WhyScaledSide<B, FB>,
   SameShape<
     [...Batch<ShapeOf<A>>, Unpacked<Columns<ShapeOf<A>>, FA, PA>],
@@ -90,7 +90,7 @@ function whyScale({ scale, format }: ScaledSide, side: TileType, outer: Dim): st
   if (!scale) return format === "e2m1" ? "dotScaled: e2m1 needs a scale; give one" : "";
   if (scale.kind !== "tile") return notATile("dotScaled", scale);
   if (scale.dtype !== "uint8" && scale.dtype !== "float8e4nv")
-    return `dotScaled: a scale is uint8 or float8e4nv, this is ${call(scale.dtype)}`;
+    return `dotScaled: a scale is uint8 or float8e4nv, this is ${dtypeDisplayName(scale.dtype)}`;
   if (scale.shape.length !== side.shape.length)
     return `dotScaled: the scale ${showShape(scale.shape)} and its tile ${showShape(side.shape)} differ in rank`;
   return scale.shape.at(-2) === outer
@@ -149,7 +149,8 @@ export function inferDotScaled(a: ScaledSide, b: ScaledSide, acc: Type | undefin
   const wanted: Elem = "float32";
   if (acc === undefined) return tileType(wanted, shape);
   if (acc.kind !== "tile") return notATile("dotScaled", acc);
-  if (!sameElem(acc.dtype, wanted)) return `dotScaled: accumulates in float32, the accumulator is ${call(acc.dtype)}`;
+  if (!sameElem(acc.dtype, wanted))
+    return `dotScaled: accumulates in float32, the accumulator is ${dtypeDisplayName(acc.dtype)}`;
   return sameShape(shape, acc.shape)
     ? acc
     : `dotScaled: the product is ${showShape(shape)}, the accumulator ${showShape(acc.shape)}`;

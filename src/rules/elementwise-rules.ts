@@ -1,7 +1,7 @@
 /** Signatures of elementwise functions that need certain dtypes, or take three operands: fdiv, umulhi, clamp, fma. */
 import type { ConstLike } from "../types/constexpr.js";
 import {
-  call,
+  dtypeDisplayName,
   isInt,
   members,
   type Call,
@@ -10,7 +10,7 @@ import {
   type IntName,
   type Members,
 } from "../types/dtype.js";
-import type { Both, IsAny } from "../types/rule-error.js";
+import type { FirstError, IsAny } from "../types/rule-error.js";
 import { notATile, type NotATile } from "../types/operand.js";
 import {
   type ArithOut,
@@ -20,7 +20,7 @@ import {
   type WhyArith,
   type WhyQuotient,
 } from "./arithmetic-rules.js";
-import { loneDType, type LoneDType, whyLone } from "../types/default-dtype.js";
+import { defaultDType, type LoneDType, whyLone } from "../types/default-dtype.js";
 import type { Promote } from "../types/promote.js";
 import type { El, Scalar, Sh, Tile, TileLike } from "../types/tile.js";
 import { type ConstexprType, tileType, type TileType, type Type } from "../types/types.js";
@@ -34,7 +34,7 @@ type Asks<Op extends string, E, Wanted, Words extends string> =
       ? ""
       : `${Op}: needs ${Words}, got ${Call<E>}`;
 const asks = (op: string, elem: Elem, wanted: (name: DTypeName) => boolean, words: string): string =>
-  members(elem).every(wanted) ? "" : `${op}: needs ${words}, got ${call(elem)}`;
+  members(elem).every(wanted) ? "" : `${op}: needs ${words}, got ${dtypeDisplayName(elem)}`;
 
 /** float32 only. */
 export type WhySingle<Op extends string, E> = Asks<Op, E, "float32", "float32">;
@@ -79,9 +79,9 @@ const tileAmong = (x: Type, y: Type): TileType | undefined =>
   x.kind === "tile" ? x : y.kind === "tile" ? y : undefined;
 
 /** divRn: float32 tiles, or one and a number. */
-export type WhySingleSecond<Op extends string, X, Y> = Both<
+export type WhySingleSecond<Op extends string, X, Y> = FirstError<
   X extends TileLike ? WhySingle<Op, X[El]> : "",
-  Both<Y extends TileLike ? WhySingle<Op, Y[El]> : "", WhyTwo<Op, X, Y>>
+  FirstError<Y extends TileLike ? WhySingle<Op, Y[El]> : "", WhyTwo<Op, X, Y>>
 >;
 export function inferSinglePair(op: string, x: Type, y: Type): Type | string {
   return whyPair(op, x, y, whySingle) || inferArith(op, x, y, () => "");
@@ -93,9 +93,9 @@ function whyPair(op: string, x: Type, y: Type, rule: (op: string, elem: Elem) =>
 }
 
 /** fdiv: floats, which divide as `/` does. */
-export type WhyFdiv<X, Y> = Both<
+export type WhyFdiv<X, Y> = FirstError<
   X extends TileLike ? WhyFloats<"fdiv", X[El]> : "",
-  Both<
+  FirstError<
     Y extends TileLike ? WhyFloats<"fdiv", Y[El]> : "",
     X extends TileLike
       ? WhyQuotient<"fdiv", X[El], X[Sh], Y>
@@ -112,7 +112,7 @@ export type FdivOut<X, Y> = X extends TileLike
 export function inferFdiv(x: Type, y: Type, asks?: "ieeeRounding" | "approx"): Type | string {
   const type = inferQuotient(x, y);
   return asks && typeof type === "object" && type.kind === "tile" && type.dtype !== "float32"
-    ? `fdiv: ${asks} is for float32, the result is ${call(type.dtype)}`
+    ? `fdiv: ${asks} is for float32, the result is ${dtypeDisplayName(type.dtype)}`
     : type;
 }
 function inferQuotient(x: Type, y: Type): Type | string {
@@ -120,9 +120,9 @@ function inferQuotient(x: Type, y: Type): Type | string {
 }
 
 /** umulhi. */
-export type WhyUmulhi<X, Y> = Both<
+export type WhyUmulhi<X, Y> = FirstError<
   X extends TileLike ? WhyWideInt<"umulhi", X[El]> : "",
-  Both<Y extends TileLike ? WhyWideInt<"umulhi", Y[El]> : "", WhyTwo<"umulhi", X, Y>>
+  FirstError<Y extends TileLike ? WhyWideInt<"umulhi", Y[El]> : "", WhyTwo<"umulhi", X, Y>>
 >;
 export function inferUmulhi(x: Type, y: Type): Type | string {
   return whyPair("umulhi", x, y, whyWideInt) || inferArith("umulhi", x, y, () => "");
@@ -153,7 +153,7 @@ type WhyTripled<Op extends string, E> = Op extends "fma"
 export type WhySecond<Op extends string, X, Y> = X extends TileLike
   ? WhyArith<Op, X[El], X[Sh], Y>
   : Y extends TileLike
-    ? Both<WhyTripled<Op, Y[El]>, WhyArith<Op, Y[El], Y[Sh], X>>
+    ? FirstError<WhyTripled<Op, Y[El]>, WhyArith<Op, Y[El], Y[Sh], X>>
     : WhyNumber<Op, Y>;
 /** The third operand, against the result of the first two, or against both where they are numbers. */
 export type WhyThird<Op extends string, X, Y, Z> = [X] extends [TileLike]
@@ -161,8 +161,8 @@ export type WhyThird<Op extends string, X, Y, Z> = [X] extends [TileLike]
   : [Y] extends [TileLike]
     ? WhySecond<Op, PairOf<X, Y>, Z>
     : Z extends TileLike
-      ? Both<WhyTripled<Op, Z[El]>, Both<WhyArith<Op, Z[El], Z[Sh], X>, WhyArith<Op, Z[El], Z[Sh], Y>>>
-      : Both<WhyNumber<Op, Z>, WhyTripled<Op, LoneTriple<X, Y, Z>>>;
+      ? FirstError<WhyTripled<Op, Z[El]>, FirstError<WhyArith<Op, Z[El], Z[Sh], X>, WhyArith<Op, Z[El], Z[Sh], Y>>>
+      : FirstError<WhyNumber<Op, Z>, WhyTripled<Op, LoneTriple<X, Y, Z>>>;
 /** Three numbers have the dtype that Triton gives them. */
 type LoneTriple<X, Y, Z> = Promote<Promote<LoneDType<X>, LoneDType<Y>>, LoneDType<Z>>;
 export type TripleOut<X, Y, Z> = [X] extends [TileLike]
@@ -191,7 +191,7 @@ const isNumber = (type: Type): type is ConstexprType =>
 /** What Triton makes of numbers with no tile beside them. */
 function inferNumbers(op: string, numbers: readonly ConstexprType[]): Type | string {
   const why = numbers.map((each) => whyLone(op, each)).find((each) => each !== "");
-  const isFloat = numbers.some((each) => loneDType(each) === "float32");
+  const isFloat = numbers.some((each) => defaultDType(each) === "float32");
   return why ?? tileType(isFloat ? "float32" : "int32", []);
 }
 

@@ -10,7 +10,7 @@ import {
   whyBroadcast,
   type WhyBroadcast,
 } from "../types/shape.js";
-import type { Both } from "../types/rule-error.js";
+import type { FirstError } from "../types/rule-error.js";
 import { notATile, type NotATile } from "../types/operand.js";
 import type { ShapeOf } from "./math-rules.js";
 import type { Sh, Tile, TileLike } from "../types/tile.js";
@@ -33,7 +33,7 @@ export function inferRaw(
 
 type FirstWrong<A, S extends Shape = []> = A extends readonly [infer H, ...infer R]
   ? H extends TileLike
-    ? Both<WhyBroadcast<"inlineAsmElementwise", S, H[Sh]>, FirstWrong<R, AsShape<Broadcast<S, H[Sh]>>>>
+    ? FirstError<WhyBroadcast<"inlineAsmElementwise", S, H[Sh]>, FirstWrong<R, AsShape<Broadcast<S, H[Sh]>>>>
     : NotATile<"inlineAsmElementwise", H>
   : "";
 /** The operands of `tl.inlineAsmElementwise`. */

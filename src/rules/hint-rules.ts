@@ -2,7 +2,7 @@
 import { isInt, members, type Element, type IntName, type Members } from "../types/dtype.js";
 import type { WhyWhole } from "../types/promote.js";
 import type { AddressLike, Pl, Pointer, View } from "./tensor-types.js";
-import type { Both } from "../types/rule-error.js";
+import type { FirstError } from "../types/rule-error.js";
 import { showShape, type Shape, type Show, type WhyBroadcast } from "../types/shape.js";
 import { notATile, type NotATile } from "../types/operand.js";
 import type { WhyCond } from "./math-rules.js";
@@ -68,7 +68,7 @@ export function inferTrusted(x: Type, reason: Typed): Type | string {
 }
 
 /** The mask of `tl.expectZero`. */
-export type WhyZeroed<X, M> = Both<
+export type WhyZeroed<X, M> = FirstError<
   WhyCond<"expectZero", M>,
   X extends TileLike ? (M extends TileLike ? WhyBroadcast<"expectZero", X[Sh], M[Sh]> : "") : ""
 >;

@@ -1,5 +1,13 @@
 /** Signatures of libdevice: a call must match an overload exactly. Nothing promotes. */
-import { call, type Call, type DTypeName, type Elem, members, type OneOf, sameElem } from "../types/dtype.js";
+import {
+  dtypeDisplayName,
+  type Call,
+  type DTypeName,
+  type Elem,
+  members,
+  type OneOf,
+  sameElem,
+} from "../types/dtype.js";
 import type { ConstLike } from "../types/constexpr.js";
 import type { libdeviceTable } from "./libdevice-table.js";
 import {
@@ -11,7 +19,7 @@ import {
   type Shape,
   type WhyBroadcast,
 } from "../types/shape.js";
-import type { Both, IsAny, IsUnion, Same } from "../types/rule-error.js";
+import type { FirstError, IsAny, IsUnion, Same } from "../types/rule-error.js";
 import { notATile, type NotATile } from "../types/operand.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
 import { tileType, type Type } from "../types/types.js";
@@ -116,7 +124,7 @@ export type WhyLibdevice<Name extends LibdeviceName, A> = A extends readonly [in
   : "";
 type WhyShapes<S extends Shape, R> = R extends readonly [infer H, ...infer Q]
   ? H extends TileLike
-    ? Both<WhyBroadcast<"libdevice", S, H[Sh]>, WhyShapes<AsShape<Broadcast<S, H[Sh]>>, Q>>
+    ? FirstError<WhyBroadcast<"libdevice", S, H[Sh]>, WhyShapes<AsShape<Broadcast<S, H[Sh]>>, Q>>
     : WhyShapes<S, Q>
   : "";
 type Together<S extends Shape, R> = R extends readonly [infer H, ...infer Q]
@@ -148,7 +156,7 @@ export function inferLibdevice(name: string, rules: string, args: readonly Type[
   const isItself = variable !== undefined && members(variable).every((member, i) => letters[member] === found[i]);
   if (found.includes(undefined) || !(isOne || isItself)) {
     const words = (takes: string) => `(${[...takes].map(dtypeOfLetter).join(", ")})`;
-    const got = args.map((type) => (type.kind === "tile" ? call(type.dtype) : "a number")).join(", ");
+    const got = args.map((type) => (type.kind === "tile" ? dtypeDisplayName(type.dtype) : "a number")).join(", ");
     return `libdevice.${name}: takes ${overloads.map(([takes]) => words(takes)).join(", ")}, got (${got})`;
   }
   let shape: readonly Dim[] = [];

@@ -1,9 +1,9 @@
 /** Signatures of elementwise functions: exp and similar ones, minimum and maximum, where, cdiv. */
 import type { ConstCall, ConstLike, Constexpr, WhyConst } from "../types/constexpr.js";
 import { callText } from "../types/constexpr-text.js";
-import { call, type Call, type Elem, sameElem } from "../types/dtype.js";
-import type { Ac, AddressLike, Pl, Pointer, Ta, View } from "./tensor-types.js";
-import type { Both, IsAny } from "../types/rule-error.js";
+import { dtypeDisplayName, type Call, type Elem, sameElem } from "../types/dtype.js";
+import type { Ac, AddressLike, Pl, Pointer, AddressElement, View } from "./tensor-types.js";
+import type { FirstError, IsAny } from "../types/rule-error.js";
 import {
   promote,
   whyFloat32,
@@ -25,7 +25,7 @@ import {
   type WhyWhole,
 } from "../types/promote.js";
 import { broadcast, whyBroadcast, type Broadcast, type Shape, type WhyBroadcast } from "../types/shape.js";
-import { loneDType, type LoneDType, type LoneNumber, whyLone } from "../types/default-dtype.js";
+import { defaultDType, type LoneDType, type UntypedNumber, whyLone } from "../types/default-dtype.js";
 import { notATile, type NotAnOperand, type NotATile } from "../types/operand.js";
 import { inferArith, inferFloorDivide, type ArithOut, type WhyArith, type WhyFloor } from "./arithmetic-rules.js";
 import type { El, Scalar, Sh, Tile, TileLike } from "../types/tile.js";
@@ -63,7 +63,7 @@ export function inferMath(op: string, x: Type): Type | string {
 export type WhyAbs<X> = X extends TileLike | number | ConstLike<any, "int" | "float"> ? "" : NotATile<"abs", X>;
 export type AbsOut<X> = X extends TileLike ? Tile<X[El], X[Sh]> : Scalar<LoneDType<X>>;
 export function inferAbs(x: Type): Type | string {
-  const dtype = x.kind === "constexpr" && x.of !== "bool" ? loneDType(x) : undefined;
+  const dtype = x.kind === "constexpr" && x.of !== "bool" ? defaultDType(x) : undefined;
   if (x.kind !== "constexpr" || dtype === undefined) return x.kind === "tile" ? x : notATile("abs", x);
   return whyLone("abs", x) || tileType(dtype, []);
 }
@@ -110,8 +110,8 @@ export function inferPair(op: string, x: Type, y: Type, name: string): Type | st
 }
 
 /** cdiv: integers. */
-export type WhyCdiv<X, Y> = Both<
-  Both<WhyInts<"cdiv", Y>, Y extends TileLike ? WhyMask<"cdiv", Y[El]> : "">,
+export type WhyCdiv<X, Y> = FirstError<
+  FirstError<WhyInts<"cdiv", Y>, Y extends TileLike ? WhyMask<"cdiv", Y[El]> : "">,
   X extends TileLike ? WhyFloor<"cdiv", X[El], X[Sh], Y> : Y extends TileLike ? WhyFloor<"cdiv", Y[El], Y[Sh], X> : ""
 >;
 export type CdivOut<X, Y> = PairOut<"cdiv", X, Y>;
@@ -139,7 +139,7 @@ export function whyCond(op: string, condition: Type): string {
   if (condition.kind !== "tile") return `${op}: the condition is a tile of int1; compare, as in x.gt(0)`;
   return condition.dtype === "int1"
     ? ""
-    : `${op}: the condition must be int1, this is ${call(condition.dtype)}; compare it, .ne(0)`;
+    : `${op}: the condition must be int1, this is ${dtypeDisplayName(condition.dtype)}; compare it, .ne(0)`;
 }
 
 /** At x: its kind, and its shape against the condition's. */
@@ -147,7 +147,7 @@ export type WhyWhereFirst<C, X> = X extends TileLike
   ? WhyBroadcast<"where", ShapeOf<C>, X[Sh]>
   : X extends View<any, any, any>
     ? NotATile<"where", X>
-    : X extends LoneNumber | AddressLike
+    : X extends UntypedNumber | AddressLike
       ? ""
       : NotATile<"where", X>;
 /** At y: everything else. */
@@ -158,17 +158,17 @@ export type WhyWhereSecond<C, X, Y> = X extends AddressLike
       ? WhyBroadcast<"where", X[Pl], Y[Pl]>
       : "where: one side is an address, the other is not; load it first"
   : X extends TileLike
-    ? Both<WhyChosen<X[El], X[Sh], Y>, Y extends TileLike ? WhyBroadcast<"where", ShapeOf<C>, Y[Sh]> : "">
+    ? FirstError<WhyChosen<X[El], X[Sh], Y>, Y extends TileLike ? WhyBroadcast<"where", ShapeOf<C>, Y[Sh]> : "">
     : Y extends TileLike
-      ? Both<WhyChosen<Y[El], Y[Sh], X>, WhyBroadcast<"where", ShapeOf<C>, Y[Sh]>>
-      : Y extends LoneNumber
+      ? FirstError<WhyChosen<Y[El], Y[Sh], X>, WhyBroadcast<"where", ShapeOf<C>, Y[Sh]>>
+      : Y extends UntypedNumber
         ? ""
         : NotATile<"where", Y>;
 /** `where` also takes truth values and 8-bit floats, though they have no arithmetic. */
 type WhyChosen<E, S extends Shape, O> = O extends number
   ? WhyNumberBeside<E, O>
   : O extends TileLike
-    ? Both<WhySelect<"where", E, O[El]>, WhyBroadcast<"where", S, O[Sh]>>
+    ? FirstError<WhySelect<"where", E, O[El]>, WhyBroadcast<"where", S, O[Sh]>>
     : O extends boolean | ConstLike<any, "bool">
       ? WhyTruth<"where", E>
       : O extends ConstLike<any, infer K>
@@ -192,7 +192,7 @@ export type WhereOut<C, X, Y> =
   IsAny<X> extends true
     ? any
     : X extends AddressLike
-      ? Pointer<X[Ta], Broadcast<X[Pl], ShapeOf<C>>, X[Ac]>
+      ? Pointer<X[AddressElement], Broadcast<X[Pl], ShapeOf<C>>, X[Ac]>
       : X extends TileLike
         ? Tile<
             Y extends TileLike ? Promote<X[El], Y[El]> : X[El],
@@ -223,7 +223,7 @@ export function inferWhere(condition: Type, x: Type, y: Type): Type | string {
 /** Two numbers have the dtype that Triton gives them. */
 function whereNumbers(lanes: readonly (string | number)[], x: Type, y: Type): Type | string {
   const sides = [x, y].map((type) => {
-    const dtype = loneDType(type);
+    const dtype = defaultDType(type);
     return dtype === undefined || type.kind !== "constexpr" ? notATile("where", type) : { type, dtype };
   });
   const [first, second] = sides;
@@ -237,7 +237,8 @@ function wherePointers(lanes: readonly (string | number)[], x: Type & { kind: "p
   if (y.kind !== "pointer") return "where: one side is an address, the other is not; load it first";
   const why = whyBroadcast("where", x.shape, y.shape) || whyBroadcast("where", lanes, x.shape);
   if (why) return why;
-  if (!sameElem(x.to, y.to)) return `where: the pointers must be to one dtype, got ${call(x.to)} and ${call(y.to)}`;
+  if (!sameElem(x.to, y.to))
+    return `where: the pointers must be to one dtype, got ${dtypeDisplayName(x.to)} and ${dtypeDisplayName(y.to)}`;
   return { ...x, shape: broadcast(lanes, broadcast(x.shape, y.shape) ?? []) ?? x.shape };
 }
 function whyChosen(tile: Type & { kind: "tile" }, other: Type): string {

@@ -1,9 +1,18 @@
 /** Rules of addresses: pointer offsets, indices of tensors, load and store; each with its function twin. */
-import type { Both, Agree, Checked, IsAny, IsUnknown } from "../types/rule-error.js";
+import type { FirstError, Agree, Validate, IsAny, IsUnknown } from "../types/rule-error.js";
 import type { ConstLike, Constexpr, TextOf } from "../types/constexpr.js";
 import type { DescriptorLike } from "./descriptor-types.js";
-import { call, members, sameElem, token, type Call, type Elem, type Members, type Token } from "../types/dtype.js";
-import type { AddressLike, Ac, Pl, Ta, TensorLike, View } from "./tensor-types.js";
+import {
+  dtypeDisplayName,
+  members,
+  sameElem,
+  dtypeSourceText,
+  type Call,
+  type Elem,
+  type Members,
+  type Token,
+} from "../types/dtype.js";
+import type { AddressLike, Ac, Pl, AddressElement, TensorLike, View } from "./tensor-types.js";
 import {
   whyIndexInt,
   whyLiteral,
@@ -60,7 +69,7 @@ function whyNegated(op: string, elem: Elem): string {
   const negates = members(elem).every((name) => (NEGATED as readonly string[]).includes(name));
   return op !== "sub" || negates
     ? ""
-    : `sub: Triton adds the negative of an offset, which wraps in ${call(elem)}; cast with .to(tl.int64)`;
+    : `sub: Triton adds the negative of an offset, which wraps in ${dtypeDisplayName(elem)}; cast with .to(tl.int64)`;
 }
 
 export type WhyOffset<Op extends string, S extends Shape, O> = O extends number
@@ -68,7 +77,7 @@ export type WhyOffset<Op extends string, S extends Shape, O> = O extends number
   : O extends ConstLike<any, "int">
     ? ""
     : O extends TileLike
-      ? Both<WhyIndexInt<Op, O[El]>, Both<WhyNegated<Op, O[El]>, WhyBroadcast<Op, S, O[Sh]>>>
+      ? FirstError<WhyIndexInt<Op, O[El]>, FirstError<WhyNegated<Op, O[El]>, WhyBroadcast<Op, S, O[Sh]>>>
       : O extends AddressLike
         ? `${Op}: two pointers cannot be added; add offsets to one`
         : `${Op}: needs an integer tile, a constexpr or a number`;
@@ -94,7 +103,7 @@ type OffsetWhys<S extends Shape, O> = O extends readonly [infer H, ...infer R]
   : [];
 /** Several offsets, each against the pointer so far. Each sentence is at its operand. */
 export type OffsetArgs<S extends Shape, O> = {
-  readonly [K in keyof O]: Checked<O[K], OffsetWhys<S, O>[K & keyof OffsetWhys<S, O>]>;
+  readonly [K in keyof O]: Validate<O[K], OffsetWhys<S, O>[K & keyof OffsetWhys<S, O>]>;
 };
 export type OffsetsShape<S extends Shape, O> = O extends readonly [infer H, ...infer R]
   ? OffsetsShape<OffsetOperand<S, H>, R>
@@ -114,7 +123,7 @@ export function whyPointer(x: Type): string {
   if (x.kind === "tile")
     return x.dtype === "int64"
       ? ""
-      : `toPointer: an address is int64, this is ${call(x.dtype)}; cast with .to(tl.int64)`;
+      : `toPointer: an address is int64, this is ${dtypeDisplayName(x.dtype)}; cast with .to(tl.int64)`;
   if (x.kind === "view") return "toPointer: this is a view; take x.ptr";
   return x.kind === "pointer" ? "" : "toPointer: needs addresses, a tile of int64";
 }
@@ -126,7 +135,7 @@ type WhyIndex<O> = O extends number
   : O extends ConstLike<any, "int">
     ? ""
     : O extends TileLike
-      ? Both<
+      ? FirstError<
           WhyIndexInt<"at", O[El]>,
           O[Sh] extends readonly [] | readonly [any]
             ? ""
@@ -145,7 +154,7 @@ export function whyIndex(index: Type): string {
   if (why || index.shape.length <= 1) return why;
   return `at: this index is ${showShape(index.shape)}; give each axis a scalar or a tile of rank 1, as in x.at(rows, cols), which makes the grid; tiles of one shape go to x.gather(i, j)`;
 }
-export type IndexArgs<I> = { readonly [K in keyof I]: Checked<I[K], WhyIndex<I[K]>> };
+export type IndexArgs<I> = { readonly [K in keyof I]: Validate<I[K], WhyIndex<I[K]>> };
 
 type SpansOf<I, Done extends unknown[] = []> = I extends readonly [infer H, ...infer R]
   ? IsAny<H> extends true
@@ -159,7 +168,7 @@ type SpansOf<I, Done extends unknown[] = []> = I extends readonly [infer H, ...i
       : SpansOf<R, Done>
   : Done;
 /** The shape of `t.at(…)`: the spans of the rank-1 tiles, in order. */
-export type Spans<I> = AsShape<SpansOf<I>>;
+export type IndexedShape<I> = AsShape<SpansOf<I>>;
 export function spans(indices: readonly Type[]): Dim[] {
   return indices.flatMap((index) => (index.kind === "tile" ? index.shape : []));
 }
@@ -218,11 +227,11 @@ type WhyGather<O> = O extends TileLike
       : "gather: an index is an integer tile";
 type GatherWhys<I, S extends Shape = []> = I extends readonly [infer H, ...infer R]
   ? H extends TileLike
-    ? [Both<WhyGather<H>, WhyBroadcast<"gather", S, H[Sh]>>, ...GatherWhys<R, Broadcast<S, H[Sh]>>]
+    ? [FirstError<WhyGather<H>, WhyBroadcast<"gather", S, H[Sh]>>, ...GatherWhys<R, Broadcast<S, H[Sh]>>]
     : [WhyGather<H>, ...GatherWhys<R, S>]
   : [];
 export type GatherArgs<I> = {
-  readonly [K in keyof I]: Checked<I[K], GatherWhys<I>[K & keyof GatherWhys<I>]>;
+  readonly [K in keyof I]: Validate<I[K], GatherWhys<I>[K & keyof GatherWhys<I>]>;
 };
 /** The common shape of the index tiles. */
 export type GatherShape<I, S extends Shape = []> = I extends readonly [infer H, ...infer R]
@@ -288,7 +297,7 @@ export function whyLoad(address: Type, op = "load"): string {
   return isAddress(address) ? "" : notAddress(op, address);
 }
 /** The result of a load. */
-export type LoadOut<A> = A extends AddressLike ? Tile<A[Ta], A[Pl]> : Tile<any, any>;
+export type LoadOut<A> = A extends AddressLike ? Tile<A[AddressElement], A[Pl]> : Tile<any, any>;
 export function loadOut(address: AddressType): TileType {
   return tileType(address.to, address.shape);
 }
@@ -307,7 +316,7 @@ export function whyWrite(op: string, address: Type): string {
 
 /** Shape and element type of an address. */
 export type Place<A> = A extends AddressLike ? A[Pl] : any;
-export type Target<A> = A extends AddressLike ? A[Ta] : any;
+export type Target<A> = A extends AddressLike ? A[AddressElement] : any;
 
 export type WhyMaskFor<Op extends string, A, M> = M extends boolean
   ? ""
@@ -325,7 +334,8 @@ export type WhyMaskFor<Op extends string, A, M> = M extends boolean
 export function whyMaskFor(op: string, address: AddressType, mask: Type): string {
   if (mask.kind === "constexpr" && mask.of === "bool") return "";
   if (mask.kind !== "tile") return `${op}: a mask is a tile of int1`;
-  if (mask.dtype !== "int1") return `${op}: a mask is int1, this is ${call(mask.dtype)}; compare it, .ne(0)`;
+  if (mask.dtype !== "int1")
+    return `${op}: a mask is int1, this is ${dtypeDisplayName(mask.dtype)}; compare it, .ne(0)`;
   return fitsIn(address.shape, mask.shape)
     ? ""
     : `${op}: the mask is ${showShape(mask.shape)}, the address is ${showShape(address.shape)}; write a mask of each axis, rows.lt(M).col.and(cols.lt(N).row)`;
@@ -358,7 +368,7 @@ export type WhyValue<Op extends string, E, S extends Shape, V> = V extends numbe
 export function whyValue(op: string, elem: Elem, shape: readonly Dim[], value: Type): string {
   if (value.kind === "tile") {
     if (!sameElem(elem, value.dtype)) {
-      return `${op}: the tensor holds ${call(elem)}, the value is ${call(value.dtype)}; cast with .to(${token(elem)})`;
+      return `${op}: the tensor holds ${dtypeDisplayName(elem)}, the value is ${dtypeDisplayName(value.dtype)}; cast with .to(${dtypeSourceText(elem)})`;
     }
     return fitsIn(shape, value.shape)
       ? ""
@@ -386,9 +396,9 @@ export function whyOther(address: AddressType, hasMask: boolean, value: Type): s
 
 export interface LoadOptions<A, M, V> {
   /** Lanes to load, beside those that lie in the tensor. */
-  mask?: Checked<M, WhyMaskFor<"load", A, M>> | undefined;
+  mask?: Validate<M, WhyMaskFor<"load", A, M>> | undefined;
   /** The value of masked lanes. The default for a view is 0. */
-  other?: Checked<V, WhyOther<A, M, V>> | undefined;
+  other?: Validate<V, WhyOther<A, M, V>> | undefined;
   /** The cache to use: `.ca` all levels, `.cg` L2, `.cv` none, `.cs` for data that is read once (needs Triton 3.9). */
   cacheModifier?: "" | ".ca" | ".cg" | ".cv" | ".cs" | undefined;
   evictionPolicy?: "" | "evict_first" | "evict_last" | undefined;
@@ -396,7 +406,7 @@ export interface LoadOptions<A, M, V> {
 }
 export interface StoreOptions<A, M> {
   /** Lanes to store, beside those that lie in the tensor. */
-  mask?: Checked<M, WhyMaskFor<"store", A, M>> | undefined;
+  mask?: Validate<M, WhyMaskFor<"store", A, M>> | undefined;
   cacheModifier?: "" | ".wb" | ".cg" | ".cs" | ".wt" | undefined;
   evictionPolicy?: "" | "evict_first" | "evict_last" | undefined;
 }
@@ -409,14 +419,14 @@ export type ByName<
 
 /** A call of `tl.load`: the signature of the op. */
 export type Load = <A, const M = unknown, const V = unknown>(
-  address: Checked<A, WhyLoad<A>>,
+  address: Validate<A, WhyLoad<A>>,
   options?: LoadOptions<A, M, V> | ByName<"load", "{ mask, other }">,
   ...more: readonly ByName<"load", "{ mask, other }">[]
 ) => LoadOut<A>;
 /** A call of `tl.store`: the signature of the op. */
 export type Store = <A, const V, const M = unknown>(
-  address: Checked<A, WhyWrite<"store", A>>,
-  value: Checked<V, WhyValue<"store", Target<A>, Place<A>, V>>,
+  address: Validate<A, WhyWrite<"store", A>>,
+  value: Validate<V, WhyValue<"store", Target<A>, Place<A>, V>>,
   options?: StoreOptions<A, M> | ByName<"store", "{ mask }">,
   ...more: readonly ByName<"store", "{ mask }">[]
 ) => void;

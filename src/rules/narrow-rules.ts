@@ -1,6 +1,6 @@
 /** The rule of `x.as(dtype)`: a tile whose dtype is known to be one of fewer. */
 import {
-  call,
+  dtypeDisplayName,
   choices,
   type Call,
   type Choices,
@@ -10,7 +10,7 @@ import {
   members,
   type Members,
   type OneOf,
-  token,
+  dtypeSourceText,
   type Token,
 } from "../types/dtype.js";
 import { notATile, type NotATile } from "../types/operand.js";
@@ -35,6 +35,6 @@ export function inferAs(x: Type, dtype: Elem | undefined): Type | string {
   const from = members(x.dtype);
   if (members(dtype).every((name) => from.includes(name))) return tileType(dtype, x.shape);
   return typeof x.dtype === "string"
-    ? `as: this is ${x.dtype}, not ${call(dtype)}; cast with .to(${token(dtype)}), or write it in an arm of tl.when(T.is(${token(dtype)}), …)`
-    : `as: ${call(dtype)} is none of ${choices(from)}, which ${x.dtype.name} may be; cast with .to(${token(dtype)})`;
+    ? `as: this is ${x.dtype}, not ${dtypeDisplayName(dtype)}; cast with .to(${dtypeSourceText(dtype)}), or write it in an arm of tl.when(T.is(${dtypeSourceText(dtype)}), …)`
+    : `as: ${dtypeDisplayName(dtype)} is none of ${choices(from)}, which ${x.dtype.name} may be; cast with .to(${dtypeSourceText(dtype)})`;
 }

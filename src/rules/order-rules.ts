@@ -2,7 +2,7 @@
 import { axisOf, whyAxis, type SetAt, type Axis, type WhyAxis } from "../types/axis.js";
 import { maxElement, whyReduceElement, type MaxElement, type WhyReduceElement } from "../types/casts.js";
 import { dimOf, whyDim, type DimOf, type WhyDim } from "../types/constexpr.js";
-import type { Both, IsAny, Same } from "../types/rule-error.js";
+import type { FirstError, IsAny, Same } from "../types/rule-error.js";
 import { whyNoArithmetic, type WhyNoArithmetic } from "../types/promote.js";
 import { type AsShape, type Dim, type Shape, type Show, showShape } from "../types/shape.js";
 import { notATile, type NotATile } from "../types/operand.js";
@@ -31,7 +31,7 @@ export function inferFlip(x: Type, dim: number): Type | string {
 export type WhySort<Op extends string, X> = X extends TileLike
   ? X[Sh] extends readonly []
     ? `${Op}: a scalar has no axis`
-    : Both<
+    : FirstError<
         WhyNoArithmetic<Op, X[El]>,
         X[Sh] extends readonly [...any, 1] ? `${Op}: the last axis has one element, which is in order` : ""
       >
@@ -65,7 +65,10 @@ type TakesAll<S extends Shape, K> = S extends readonly [...any, infer D] ? Same<
 type TopElement<X, K> = X extends TileLike ? (TakesAll<X[Sh], K> extends true ? X[El] : MaxElement<X[El]>) : any;
 export type TopOut<X, K> = Tile<TopElement<X, K>, AsShape<SetAt<ShapeOf<X>, Axis<ShapeOf<X>["length"], -1>, DimOf<K>>>>;
 export type WhyTop<X, K> = X extends TileLike
-  ? Both<WhyDim<"topk", K>, TakesAll<X[Sh], K> extends true ? "" : WhyReduceElement<"topk", X[El], MaxElement<X[El]>>>
+  ? FirstError<
+      WhyDim<"topk", K>,
+      TakesAll<X[Sh], K> extends true ? "" : WhyReduceElement<"topk", X[El], MaxElement<X[El]>>
+    >
   : "";
 export function inferTop(x: Type, k: Type, dim: number | undefined): Type | string {
   const sorted = inferSort("topk", x, dim);
@@ -86,13 +89,19 @@ export function inferTop(x: Type, k: Type, dim: number | undefined): Type | stri
 type Cell<I, J, SJ> = PairOf<PairOf<I, SJ>, J>;
 /** The whole rule, reported at the last operand; the first is a tile or scalar. */
 export type WhySwizzle<I, J, SI, SJ, SG> = I extends TileLike
-  ? Both<
-      Both<WhyInts<"swizzle2d", I>, WhyInts<"swizzle2d", J>>,
-      Both<
-        Both<WhyInts<"swizzle2d", SI>, WhyInts<"swizzle2d", SJ>>,
-        Both<
-          Both<WhyInts<"swizzle2d", SG>, WhyMixes<DtypeOf<I> | DtypeOf<J> | DtypeOf<SI> | DtypeOf<SJ> | DtypeOf<SG>>>,
-          Both<WhyOf<I, SJ>, Both<WhyOf<PairOf<I, SJ>, J>, Both<WhyOf<Cell<I, J, SJ>, SG>, WhyOf<Cell<I, J, SJ>, SI>>>>
+  ? FirstError<
+      FirstError<WhyInts<"swizzle2d", I>, WhyInts<"swizzle2d", J>>,
+      FirstError<
+        FirstError<WhyInts<"swizzle2d", SI>, WhyInts<"swizzle2d", SJ>>,
+        FirstError<
+          FirstError<
+            WhyInts<"swizzle2d", SG>,
+            WhyMixes<DtypeOf<I> | DtypeOf<J> | DtypeOf<SI> | DtypeOf<SJ> | DtypeOf<SG>>
+          >,
+          FirstError<
+            WhyOf<I, SJ>,
+            FirstError<WhyOf<PairOf<I, SJ>, J>, FirstError<WhyOf<Cell<I, J, SJ>, SG>, WhyOf<Cell<I, J, SJ>, SI>>>
+          >
         >
       >
     >
@@ -102,7 +111,9 @@ type WhyMixes<X> = [Exclude<X, "int32" | "int64">] extends [never] ? "" : WhyWid
 type DtypeOf<X> = X extends TileLike ? (IsAny<X[El]> extends true ? never : X[El]) : never;
 type WhyWidth = "swizzle2d: works on int32 and int64; cast with .to(tl.int32)";
 const WIDTH: WhyWidth = "swizzle2d: works on int32 and int64; cast with .to(tl.int32)";
-type WhyOf<X, Y> = X extends TileLike ? Both<WhySecond<"swizzle2d", X, Y>, WhyFloor<"swizzle2d", X[El], X[Sh], Y>> : "";
+type WhyOf<X, Y> = X extends TileLike
+  ? FirstError<WhySecond<"swizzle2d", X, Y>, WhyFloor<"swizzle2d", X[El], X[Sh], Y>>
+  : "";
 type Place<I, J, SI, SJ, SG> = Plain<PairOf<PairOf<Cell<I, J, SJ>, SG>, SI>>;
 export type Swizzled<I, J, SI, SJ, SG> = [Place<I, J, SI, SJ, SG>, Place<I, J, SI, SJ, SG>];
 export function inferSwizzle(i: Type, j: Type, sizeI: Type, sizeJ: Type, sizeG: Type): readonly Type[] | string {

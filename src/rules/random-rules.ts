@@ -1,7 +1,7 @@
 /** Signatures of the random numbers: a seed, and a counter for each lane. */
 import type { ConstLike } from "../types/constexpr.js";
-import { call, members, type Call, type Elem, type Members } from "../types/dtype.js";
-import type { Both, IsAny, IsUnion } from "../types/rule-error.js";
+import { dtypeDisplayName, members, type Call, type Elem, type Members } from "../types/dtype.js";
+import type { FirstError, IsAny, IsUnion } from "../types/rule-error.js";
 import { whyInt, whyWhole, type WhyInt, type WhyWhole } from "../types/promote.js";
 import {
   broadcast,
@@ -56,19 +56,19 @@ type WhyWidth<E> =
   IsUnion<Wide<E>> extends true ? `philox: the members of ${Call<E>} differ in width; cast with .to(tl.int32)` : "";
 function whyWidth(elem: Elem): string {
   return new Set(members(elem).map(wide)).size > 1
-    ? `philox: the members of ${call(elem)} differ in width; cast with .to(tl.int32)`
+    ? `philox: the members of ${dtypeDisplayName(elem)} differ in width; cast with .to(tl.int32)`
     : "";
 }
 /** The dtype of a counter: a number is int32, as Triton takes it. */
 type CounterEl<C> = C extends TileLike ? C[El] : C extends number | ConstLike<any, "int"> ? "int32" : any;
 /** Counters of one width. 64-bit counters cannot be scalars: Triton's own key then has the shape [1]. */
 export type WhyCounter<X, C> = C extends TileLike
-  ? Both<
-      Both<Both<WhyWideInt<"philox", C[El]>, WhyWidth<C[El]>>, WhyRank<C[El], C[Sh]>>,
-      Both<WhyOneWidth<X, C>, X extends TileLike ? WhyBroadcast<"philox", X[Sh], C[Sh]> : "">
+  ? FirstError<
+      FirstError<FirstError<WhyWideInt<"philox", C[El]>, WhyWidth<C[El]>>, WhyRank<C[El], C[Sh]>>,
+      FirstError<WhyOneWidth<X, C>, X extends TileLike ? WhyBroadcast<"philox", X[Sh], C[Sh]> : "">
     >
   : C extends number
-    ? Both<WhyWhole<"philox", C>, WhyOneWidth<X, C>>
+    ? FirstError<WhyWhole<"philox", C>, WhyOneWidth<X, C>>
     : C extends ConstLike<any, "int">
       ? WhyOneWidth<X, C>
       : NotATile<"philox", C>;
@@ -94,7 +94,7 @@ export function inferPhilox(seed: Type, counters: readonly Type[]): readonly Typ
     const type = counterType(counter);
     if (typeof type === "string") return type;
     if (dtype !== undefined && wide(dtype) !== wide(type.dtype))
-      return `philox: the counters must have one width, got ${call(dtype)} and ${call(type.dtype)}`;
+      return `philox: the counters must have one width, got ${dtypeDisplayName(dtype)} and ${dtypeDisplayName(type.dtype)}`;
     const clash = whyBroadcast("philox", shape, type.shape);
     if (clash) return clash;
     dtype ??= type.dtype;
@@ -134,7 +134,7 @@ export type WhyUniform<X> = X extends TileLike
       ? ""
       : `pairUniformToNormal: needs float32, got ${Call<X[El]>}`
   : NotATile<"pairUniformToNormal", X>;
-export type WhyUniformPair<X, Y> = Both<
+export type WhyUniformPair<X, Y> = FirstError<
   WhyUniform<Y>,
   X extends TileLike ? (Y extends TileLike ? WhyBroadcast<"pairUniformToNormal", X[Sh], Y[Sh]> : "") : ""
 >;
@@ -143,7 +143,7 @@ export type NormalPair<X, Y> = [Normal<X, Y>, Normal<X, Y>];
 export function inferNormals(x: Type, y: Type): readonly Type[] | string {
   for (const side of [x, y]) {
     if (side.kind !== "tile") return notATile("pairUniformToNormal", side);
-    if (side.dtype !== "float32") return `pairUniformToNormal: needs float32, got ${call(side.dtype)}`;
+    if (side.dtype !== "float32") return `pairUniformToNormal: needs float32, got ${dtypeDisplayName(side.dtype)}`;
   }
   if (x.kind !== "tile" || y.kind !== "tile") return "";
   const why = whyBroadcast("pairUniformToNormal", x.shape, y.shape);

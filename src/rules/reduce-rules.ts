@@ -9,7 +9,7 @@ import {
   type WhyReduceElement,
 } from "../types/casts.js";
 import type { DType, Dt, Elem, Element } from "../types/dtype.js";
-import type { Both, Checked, IsAny } from "../types/rule-error.js";
+import type { FirstError, Validate, IsAny } from "../types/rule-error.js";
 import {
   whyFloat32,
   whyInt,
@@ -58,16 +58,19 @@ const normalizing: ReduceRule = { why: whyFloat32, out: keep };
 export const reduceRules = { summing, comparing, indexing, combining, folding, normalizing } as const;
 
 export type WhySum<Op extends string, X, D = undefined> = X extends TileLike
-  ? Both<
-      Both<WhyNoArithmetic<Op, X[El]>, D extends DType<any> ? "" : WhyReduceElement<Op, X[El], SumElement<X[El]>>>,
+  ? FirstError<
+      FirstError<
+        WhyNoArithmetic<Op, X[El]>,
+        D extends DType<any> ? "" : WhyReduceElement<Op, X[El], SumElement<X[El]>>
+      >,
       WhyScalar<Op, X[Sh]>
     >
   : NotATile<Op, X>;
 export type WhyMax<Op extends string, X> = X extends TileLike
-  ? Both<WhyReduceElement<Op, X[El], MaxElement<X[El]>>, WhyScalar<Op, X[Sh]>>
+  ? FirstError<WhyReduceElement<Op, X[El], MaxElement<X[El]>>, WhyScalar<Op, X[Sh]>>
   : NotATile<Op, X>;
 export type WhyCombine<Op extends string, X> = X extends TileLike
-  ? Both<WhyInt<Op, X[El]>, WhyScalar<Op, X[Sh]>>
+  ? FirstError<WhyInt<Op, X[El]>, WhyScalar<Op, X[Sh]>>
   : NotATile<Op, X>;
 export type WhyNormalize<Op extends string, X> = X extends TileLike ? WhyFloat32<Op, X[El]> : NotATile<Op, X>;
 
@@ -111,7 +114,7 @@ export function inferReduce(
 }
 /** The index of the greatest or least element. */
 export type WhyIndexed<Op extends string, X> = X extends TileLike
-  ? Both<WhyNoArithmetic<Op, X[El]>, WhyScalar<Op, X[Sh]>>
+  ? FirstError<WhyNoArithmetic<Op, X[El]>, WhyScalar<Op, X[Sh]>>
   : NotATile<Op, X>;
 /** max and min: with indices the value keeps its dtype. */
 export type WhyExtremum<Op extends string, X, Ret> = Ret extends true ? WhyIndexed<Op, X> : WhyMax<Op, X>;
@@ -157,10 +160,10 @@ export type FirstOf<X> = X extends readonly [infer H, ...unknown[]] ? H : X;
 
 /** One tile, or several of one shape. */
 export type WhyTiles<Op extends string, X> = X extends readonly [infer H, ...infer R]
-  ? Both<WhyTile<Op, H>, WhyOneShape<Op, H, R>>
+  ? FirstError<WhyTile<Op, H>, WhyOneShape<Op, H, R>>
   : WhyTile<Op, X>;
 type WhyOneShape<Op extends string, H, R> = R extends readonly [infer B, ...infer Q]
-  ? Both<
+  ? FirstError<
       WhyTile<Op, B>,
       SameShape<ShapeOf<H>, ShapeOf<B>> extends true
         ? WhyOneShape<Op, H, Q>
@@ -181,8 +184,8 @@ export function whyTiles(op: string, tiles: readonly Type[]): string {
 
 /** A call of `tl.sum`: the shape of every reduction's signature. */
 export type SumCall = <X, const Ax = undefined, const Keep = false, D = undefined>(
-  x: Checked<X, WhySum<"sum", X, D>>,
-  axis?: Checked<Ax, WhyReduceAxis<"sum", X, Ax>>,
+  x: Validate<X, WhySum<"sum", X, D>>,
+  axis?: Validate<Ax, WhyReduceAxis<"sum", X, Ax>>,
   options?: { keepDims?: Keep; dtype?: D },
 ) => ReduceOut<X, SumOf<X, D>, Ax, Keep>;
 

@@ -13,7 +13,7 @@ import {
 } from "../types/axis.js";
 import { dimsOf, notAShape, whyDims, type DimsOf } from "../types/constexpr.js";
 import { mulText, type MulText } from "../types/constexpr-text.js";
-import type { Both, IsAny } from "../types/rule-error.js";
+import type { FirstError, IsAny } from "../types/rule-error.js";
 import {
   permuteShape,
   transShape,
@@ -70,7 +70,7 @@ export type ExpandAll<S extends Shape, Ax> = Ax extends readonly [infer H, ...in
 export type WhyExpandAll<S extends Shape, Ax> = Ax extends readonly [infer H, ...infer R]
   ? `${H & number}` extends `-${string}`
     ? `expandDims: several axes are counted from the front, this is ${H & number}`
-    : Both<WhyExpand<S, H>, R extends readonly [] ? "" : WhyExpandAll<AsShape<Expand<S, H>>, R>>
+    : FirstError<WhyExpand<S, H>, R extends readonly [] ? "" : WhyExpandAll<AsShape<Expand<S, H>>, R>>
   : Ax extends readonly unknown[]
     ? ""
     : WhyExpand<S, Ax>;
@@ -89,7 +89,7 @@ export function inferExpand(x: Type, axes: readonly number[], several: boolean):
 
 export type WhySqueeze<S extends Shape, Ax> = number extends S["length"]
   ? ""
-  : Both<WhyAxis<"squeeze", S, Ax>, WhyOne<S, Ax, DimAt<S, Axis<S["length"], Ax>>>>;
+  : FirstError<WhyAxis<"squeeze", S, Ax>, WhyOne<S, Ax, DimAt<S, Axis<S["length"], Ax>>>>;
 type WhyOne<S extends Shape, Ax, D> = D extends 1 ? "" : `squeeze: axis ${Ax & number} of ${Show<S>} is not 1`;
 export type Squeeze<S extends Shape, Ax> = DropAt<S, Axis<S["length"], Ax>>;
 export function inferSqueeze(x: Type, axis: number): Type | string {

@@ -1,4 +1,4 @@
-import type { ConstBool, DimsOf, ShapeArg, Some1 } from "../types/constexpr.js";
+import type { ConstBool, DimsOf, ShapeArg, AtLeastOne } from "../types/constexpr.js";
 import type { DType, Element } from "../types/dtype.js";
 import type { Axis, Expand, WhyExpand } from "../types/axis.js";
 import type {
@@ -9,7 +9,7 @@ import type {
   foreignToTensors,
   foreignToViews,
 } from "../types/unsupported-names.js";
-import type { Both, Checked, IsAny, Problem } from "../types/rule-error.js";
+import type { FirstError, Validate, IsAny, Problem } from "../types/rule-error.js";
 import type { Permute, WhyPermute } from "../types/dims.js";
 import type { Shape, Show, WhyBroadcastTo } from "../types/shape.js";
 import type {
@@ -19,7 +19,7 @@ import type {
   OffsetArgs,
   OffsetOperand,
   OffsetsShape,
-  Spans,
+  IndexedShape,
   WhyCount,
   WhyInside,
   WhyOffset,
@@ -30,7 +30,7 @@ import type { Access } from "../types/types.js";
 
 export type { Access } from "../types/types.js";
 
-export type { Ac, AddressLike, Pl, Ta, TensorLike } from "../types/operand.js";
+export type { Ac, AddressLike, Pl, AddressElement, TensorLike } from "../types/operand.js";
 
 // ---- raw pointers ---------------------------------------------------------------------------------------------------
 
@@ -43,15 +43,15 @@ export interface Pointer<in out E extends Element, in out S extends Shape, in ou
   extends AddressLike<E, S, A>, PointerOps, ForeignCalls<typeof foreignToPointers, "this pointer"> {
   /** What it points to. */
   readonly dtype: DType<E>;
-  add<const O extends Some1>(...offsets: OffsetArgs<S, O>): Pointer<E, OffsetsShape<S, O>, A>;
-  sub<const O>(offset: Checked<O, WhyOffset<"sub", S, O>>): Pointer<E, OffsetOperand<S, O>, A>;
-  expandDims<const Ax extends number>(axis: Checked<Ax, WhyExpand<S, Ax>>): Pointer<E, Expand<S, Ax>, A>;
+  add<const O extends AtLeastOne>(...offsets: OffsetArgs<S, O>): Pointer<E, OffsetsShape<S, O>, A>;
+  sub<const O>(offset: Validate<O, WhyOffset<"sub", S, O>>): Pointer<E, OffsetOperand<S, O>, A>;
+  expandDims<const Ax extends number>(axis: Validate<Ax, WhyExpand<S, Ax>>): Pointer<E, Expand<S, Ax>, A>;
   broadcastTo<const X extends readonly unknown[]>(
-    shape: Checked<ShapeArg<"broadcastTo", X>, WhyBroadcastTo<S, DimsOf<X>>>,
+    shape: Validate<ShapeArg<"broadcastTo", X>, WhyBroadcastTo<S, DimsOf<X>>>,
   ): Pointer<E, DimsOf<X>, A>;
   /** The addresses as numbers: `ptr.to(tl.int64)`. */
   to<const D>(
-    dtype: Checked<
+    dtype: Validate<
       D,
       D extends DType<"int64">
         ? ""
@@ -96,7 +96,7 @@ export interface View<in out E extends Element, in out S extends Shape, in out A
     : S extends readonly [infer M, infer N]
       ? View<E, [N, M], A>
       : Problem<`T: needs an address of rank 2, this is ${Show<S>}; use permute`>;
-  permute<const P extends readonly number[]>(order: Checked<P, WhyPermute<S, P>>): View<E, Permute<S, P>, A>;
+  permute<const P extends readonly number[]>(order: Validate<P, WhyPermute<S, P>>): View<E, Permute<S, P>, A>;
   readonly then: NotACondition;
 }
 
@@ -111,12 +111,12 @@ export interface Tensor<in out E extends Element, in out Ds extends Shape, in ou
   readonly ptr: Pointer<E, [], A>;
   /** One index per axis: a scalar drops its axis, a tile of rank 1 spans it. */
   at<const I extends readonly unknown[]>(
-    this: Checked<Tensor<E, Ds, A>, Both<WhyCount<"at", Ds, I>, WhyInside<Ds, I>>>,
+    this: Validate<Tensor<E, Ds, A>, FirstError<WhyCount<"at", Ds, I>, WhyInside<Ds, I>>>,
     ...indices: IndexArgs<I>
-  ): View<E, Spans<I>, A>;
+  ): View<E, IndexedShape<I>, A>;
   /** Index tiles that broadcast to one shape. */
   gather<const I extends readonly unknown[]>(
-    this: Checked<Tensor<E, Ds, A>, WhyCount<"gather", Ds, I>>,
+    this: Validate<Tensor<E, Ds, A>, WhyCount<"gather", Ds, I>>,
     ...indices: GatherArgs<I>
   ): View<E, GatherShape<I>, A>;
   /** Rows and columns swapped. */
@@ -125,10 +125,10 @@ export interface Tensor<in out E extends Element, in out Ds extends Shape, in ou
     : Ds extends readonly [infer M, infer N]
       ? Tensor<E, [N, M], A>
       : Problem<`T: needs a tensor of rank 2, this is ${Show<Ds>}; use permute`>;
-  permute<const P extends readonly number[]>(order: Checked<P, WhyPermute<Ds, P>>): Tensor<E, Permute<Ds, P>, A>;
+  permute<const P extends readonly number[]>(order: Validate<P, WhyPermute<Ds, P>>): Tensor<E, Permute<Ds, P>, A>;
   /** The distance from one index of an axis to the next, in elements: int32, as Triton passes what fits it. */
   stride<const Ax extends number>(
-    axis: Checked<Ax, Axis<Ds["length"], Ax> extends "none" ? `stride: there is no axis ${Ax}` : "">,
+    axis: Validate<Ax, Axis<Ds["length"], Ax> extends "none" ? `stride: there is no axis ${Ax}` : "">,
   ): Scalar<"int32">;
   readonly then: NotACondition;
 }

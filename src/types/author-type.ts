@@ -1,5 +1,5 @@
 /** The types of traced values as an author annotates a function's parameters with them. */
-import { token } from "./dtype.js";
+import { dtypeSourceText } from "./dtype.js";
 import { type Dim, isUnrolled } from "./shape.js";
 import type { Type } from "./types.js";
 
@@ -8,14 +8,14 @@ export function authorType(type: Type): string | undefined {
   switch (type.kind) {
     case "tile":
       return type.shape.length === 0
-        ? `ScalarOf<typeof ${token(type.dtype)}>`
-        : shaped("TileOf", token(type.dtype), type.shape);
+        ? `ScalarOf<typeof ${dtypeSourceText(type.dtype)}>`
+        : shaped("TileOf", dtypeSourceText(type.dtype), type.shape);
     case "pointer":
     case "view":
     case "descriptor":
-      return shaped(NAMES[type.kind], token(type.to), type.shape, type.access);
+      return shaped(NAMES[type.kind], dtypeSourceText(type.to), type.shape, type.access);
     case "tensor":
-      return shaped("TensorOf", token(type.to), type.dims, type.access);
+      return shaped("TensorOf", dtypeSourceText(type.to), type.dims, type.access);
     case "constexpr": {
       const name = CONSTANTS[type.of];
       return name === undefined || isUnrolled(type.text) ? undefined : `${name}<${JSON.stringify(type.text)}>`;

@@ -1,6 +1,6 @@
 /** Casts, and the dtypes that reductions give. */
 import {
-  call,
+  dtypeDisplayName,
   dtypeTable,
   isFp8,
   isInt,
@@ -51,7 +51,9 @@ const clashes = (from: DTypeName, to: DTypeName): boolean =>
     (from === "bfloat16" && to === "float8e4b15"));
 export function whyCast(from: Elem, to: Elem): string {
   const clash = !sameElem(from, to) && members(from).some((f) => members(to).some((t) => clashes(f, t)));
-  return clash ? `to: ${call(from)} cannot be cast to ${call(to)} directly; go through tl.float32` : "";
+  return clash
+    ? `to: ${dtypeDisplayName(from)} cannot be cast to ${dtypeDisplayName(to)} directly; go through tl.float32`
+    : "";
 }
 
 /** The width of every member in bits. */
@@ -69,7 +71,7 @@ export function whyBitcast(from: Elem, to: Elem): string {
   const widths = (elem: Elem) => [...new Set(members(elem).map((name) => dtypeTable[name].bits))].sort().join();
   return widths(from) === widths(to)
     ? ""
-    : `to: ${call(from)} and ${call(to)} differ in width; a bitcast keeps the bits`;
+    : `to: ${dtypeDisplayName(from)} and ${dtypeDisplayName(to)} differ in width; a bitcast keeps the bits`;
 }
 
 // ---- reductions -----------------------------------------------------------------------------------------------------
@@ -106,6 +108,6 @@ export type WhyReduceElement<Op extends string, E, R> =
       : "";
 export function whyReduceElement(op: string, elem: Elem, result: Elem | undefined): string {
   return result === undefined
-    ? `${op}: the members of ${call(elem)} give different dtypes; cast with .to(tl.float32)`
+    ? `${op}: the members of ${dtypeDisplayName(elem)} give different dtypes; cast with .to(tl.float32)`
     : "";
 }

@@ -10,8 +10,8 @@ import type {
   MulText,
   SubText,
 } from "./constexpr-text.js";
-import { call, type Call, type DType, type Element } from "./dtype.js";
-import type { Both, Checked } from "./rule-error.js";
+import { dtypeDisplayName, type Call, type DType, type Element } from "./dtype.js";
+import type { FirstError, Validate } from "./rule-error.js";
 import {
   whyWhole,
   type Divide,
@@ -50,7 +50,7 @@ export type WhyConst<Op extends string, O, Kind> = O extends number
       : NotAnOperand<Op, O>;
 /** The same for `%`. */
 export type WhyConstMod<Op extends string, O> = O extends TileLike
-  ? Both<WhyWeak<Op, O[El], "int">, WhyNoResult<Op, O[El], O[El]>>
+  ? FirstError<WhyWeak<Op, O[El], "int">, WhyNoResult<Op, O[El], O[El]>>
   : WhyConstInt<Op, O>;
 /** The same for `//` and bit operations. */
 export type WhyConstInt<Op extends string, O> = O extends number
@@ -58,7 +58,7 @@ export type WhyConstInt<Op extends string, O> = O extends number
   : O extends ConstLike<any, "int">
     ? ""
     : O extends TileLike
-      ? Both<WhyInt<Op, O[El]>, WhyWeak<Op, O[El], "int">>
+      ? FirstError<WhyInt<Op, O[El]>, WhyWeak<Op, O[El], "int">>
       : O extends ConstLike | boolean | string
         ? `${Op}: needs an integer, a constexpr or a tile`
         : NotAnOperand<Op, O>;
@@ -106,36 +106,36 @@ type Product<A extends string, O> = O extends readonly [infer H, ...infer R]
       ? ConstOut<H, MulText<A, TextOf<H>>>
       : Product<MulText<A, TextOf<H>>, R>
   : Constexpr<A>;
-type Operands<Op extends string, O> = { readonly [K in keyof O]: Checked<O[K], WhyConst<Op, O[K], "int">> };
+type Operands<Op extends string, O> = { readonly [K in keyof O]: Validate<O[K], WhyConst<Op, O[K], "int">> };
 /** At least one operand. */
-export type Some1 = readonly [unknown, ...unknown[]];
+export type AtLeastOne = readonly [unknown, ...unknown[]];
 
 /** Ops may declare further methods of an integer constexpr, as for `TileOps`. */
 export interface ConstexprOps<Name extends string> {
-  add<const O extends Some1>(...others: Operands<"add", O>): Sum<Name, O>;
-  sub<const O>(other: Checked<O, WhyConst<"sub", O, "int">>): ConstOut<O, SubText<Name, TextOf<O>>>;
-  mul<const O extends Some1>(...others: Operands<"mul", O>): Product<Name, O>;
+  add<const O extends AtLeastOne>(...others: Operands<"add", O>): Sum<Name, O>;
+  sub<const O>(other: Validate<O, WhyConst<"sub", O, "int">>): ConstOut<O, SubText<Name, TextOf<O>>>;
+  mul<const O extends AtLeastOne>(...others: Operands<"mul", O>): Product<Name, O>;
   /** `/` */
-  div<const O>(other: Checked<O, WhyConst<"div", O, "int">>): QuotientOut<O, DivText<Name, TextOf<O>>>;
+  div<const O>(other: Validate<O, WhyConst<"div", O, "int">>): QuotientOut<O, DivText<Name, TextOf<O>>>;
   /** `//`, which floors: constexprs are Python integers */
-  floorDiv<const O>(other: Checked<O, WhyConstInt<"floorDiv", O>>): ConstOut<O, FloorDivText<Name, TextOf<O>>>;
+  floorDiv<const O>(other: Validate<O, WhyConstInt<"floorDiv", O>>): ConstOut<O, FloorDivText<Name, TextOf<O>>>;
   /** `%`, with the sign of the divisor */
-  mod<const O>(other: Checked<O, WhyConstMod<"mod", O>>): RemainderOut<O, ModText<Name, TextOf<O>>>;
+  mod<const O>(other: Validate<O, WhyConstMod<"mod", O>>): RemainderOut<O, ModText<Name, TextOf<O>>>;
   neg(): Constexpr<`-${Name}`>;
   /** `<<` */
-  shl<const O>(other: Checked<O, WhyConstInt<"shl", O>>): ConstOut<O, CallText<"shl", Name, TextOf<O>>>;
+  shl<const O>(other: Validate<O, WhyConstInt<"shl", O>>): ConstOut<O, CallText<"shl", Name, TextOf<O>>>;
   /** `>>` */
-  shr<const O>(other: Checked<O, WhyConstInt<"shr", O>>): ConstOut<O, CallText<"shr", Name, TextOf<O>>>;
+  shr<const O>(other: Validate<O, WhyConstInt<"shr", O>>): ConstOut<O, CallText<"shr", Name, TextOf<O>>>;
 }
 
 /** Comparisons of a number that is known when Triton compiles. With a tile they give a tile of int1. */
 export interface ConstComparisons<Name extends string, Kind> {
-  lt<const O>(other: Checked<O, WhyConst<"lt", O, Kind>>): CompareOut<Name, "<", O>;
-  le<const O>(other: Checked<O, WhyConst<"le", O, Kind>>): CompareOut<Name, "<=", O>;
-  gt<const O>(other: Checked<O, WhyConst<"gt", O, Kind>>): CompareOut<Name, ">", O>;
-  ge<const O>(other: Checked<O, WhyConst<"ge", O, Kind>>): CompareOut<Name, ">=", O>;
-  eq<const O>(other: Checked<O, WhyConst<"eq", O, Kind>>): CompareOut<Name, "==", O>;
-  ne<const O>(other: Checked<O, WhyConst<"ne", O, Kind>>): CompareOut<Name, "!=", O>;
+  lt<const O>(other: Validate<O, WhyConst<"lt", O, Kind>>): CompareOut<Name, "<", O>;
+  le<const O>(other: Validate<O, WhyConst<"le", O, Kind>>): CompareOut<Name, "<=", O>;
+  gt<const O>(other: Validate<O, WhyConst<"gt", O, Kind>>): CompareOut<Name, ">", O>;
+  ge<const O>(other: Validate<O, WhyConst<"ge", O, Kind>>): CompareOut<Name, ">=", O>;
+  eq<const O>(other: Validate<O, WhyConst<"eq", O, Kind>>): CompareOut<Name, "==", O>;
+  ne<const O>(other: Validate<O, WhyConst<"ne", O, Kind>>): CompareOut<Name, "!=", O>;
 }
 type CompareOut<Name extends string, Sign extends string, O> = O extends TileLike
   ? Tile<"int1", O[Sh]>
@@ -151,10 +151,10 @@ export interface Constexpr<Name extends string>
 
 /** A float known when Triton compiles the kernel. */
 export interface ConstFloat<Name extends string> extends ConstLike<Name, "float">, ConstComparisons<Name, "float"> {
-  add<const O>(other: Checked<O, WhyConst<"add", O, "float">>): FloatOut<O, AddText<Name, TextOf<O>>>;
-  sub<const O>(other: Checked<O, WhyConst<"sub", O, "float">>): FloatOut<O, SubText<Name, TextOf<O>>>;
-  mul<const O>(other: Checked<O, WhyConst<"mul", O, "float">>): FloatOut<O, MulText<Name, TextOf<O>>>;
-  div<const O>(other: Checked<O, WhyConst<"div", O, "float">>): QuotientOut<O, DivText<Name, TextOf<O>>>;
+  add<const O>(other: Validate<O, WhyConst<"add", O, "float">>): FloatOut<O, AddText<Name, TextOf<O>>>;
+  sub<const O>(other: Validate<O, WhyConst<"sub", O, "float">>): FloatOut<O, SubText<Name, TextOf<O>>>;
+  mul<const O>(other: Validate<O, WhyConst<"mul", O, "float">>): FloatOut<O, MulText<Name, TextOf<O>>>;
+  div<const O>(other: Validate<O, WhyConst<"div", O, "float">>): QuotientOut<O, DivText<Name, TextOf<O>>>;
   neg(): ConstFloat<`-${Name}`>;
   /** As a run-time scalar. */
   to<E extends Element>(dtype: DType<E>): Tile<E, []>;
@@ -168,8 +168,8 @@ export interface ConstBool<Name extends string> extends ConstLike<Name, "bool"> 
   or<N extends string>(other: ConstBool<N>): ConstBool<CallText<"or", Name, N>>;
   /** One of two numbers, constexprs or truth values: `BLOCK: tl.constexpr = 64 if FLAG else 32`. */
   choose<const X, const Y>(
-    then: Checked<X, WhyChosen<X>>,
-    otherwise: Checked<Y, WhyChosenToo<X, Y>>,
+    then: Validate<X, WhyChosen<X>>,
+    otherwise: Validate<Y, WhyChosenToo<X, Y>>,
   ): Chosen<`choose(${Name}, ${TextOf<X>}, ${TextOf<Y>})`, X, Y>;
   readonly then: NotACondition;
 }
@@ -242,7 +242,7 @@ export type WhyDim<Op extends string, X> = X extends number
       : `${Op}: a dimension must be a constexpr or a number`;
 export function whyDim(op: string, type: Type): string {
   if (type.kind === "tile") {
-    return `${op}: a dimension must be a constexpr or a number, this is a run-time ${call(type.dtype)}; ${DECLARE}`;
+    return `${op}: a dimension must be a constexpr or a number, this is a run-time ${dtypeDisplayName(type.dtype)}; ${DECLARE}`;
   }
   const value = type.kind === "constexpr" ? literalValue(type) : undefined;
   if (value !== undefined && value < 0) return `${op}: ${value} is not a dimension; write its number, or a constexpr`;
@@ -254,7 +254,7 @@ export function whyDim(op: string, type: Type): string {
 }
 
 /** The shape argument of `zeros`, `full`, `reshape`: each entry is checked at its place. */
-export type ShapeArg<Op extends string, X> = { readonly [K in keyof X]: Checked<X[K], WhyDim<Op, X[K]>> };
+export type ShapeArg<Op extends string, X> = { readonly [K in keyof X]: Validate<X[K], WhyDim<Op, X[K]>> };
 /** What is said of a number where a shape stands, `x.reshape(8, 8)`. */
 export const notAShape = (op: string): string => `${op}: a shape is a list; write [BLOCK]`;
 /** The first sentence about a shape argument, or about its size. */
@@ -283,7 +283,7 @@ export function whyBound(op: string, type: Type): string {
   if (type.kind === "constexpr" && type.of === "int") return "";
   if (type.kind === "constexpr" && literalValue(type) !== undefined) return whyWhole(op, type.text);
   if (type.kind === "tile")
-    return `${op}: bounds must be constexprs or numbers, this is a run-time ${call(type.dtype)}; ${DECLARE}`;
+    return `${op}: bounds must be constexprs or numbers, this is a run-time ${dtypeDisplayName(type.dtype)}; ${DECLARE}`;
   return type.kind === "constexpr" && type.of === "float"
     ? `${op}: bounds must be integers, this constexpr is a float; divide integers with floorDiv`
     : `${op}: bounds must be constexprs or numbers, such as ${op}(0, BLOCK)`;

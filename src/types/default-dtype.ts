@@ -6,7 +6,7 @@ import type { Fraction } from "./promote.js";
 import { literalValue, type ConstexprType, type Type } from "./types.js";
 
 /** A number, a truth value, or a constexpr of them. */
-export type LoneNumber = number | boolean | ConstLike<any, "int" | "float" | "bool">;
+export type UntypedNumber = number | boolean | ConstLike<any, "int" | "float" | "bool">;
 
 /**
  * int32, float32 for a fraction, int1 for a truth value. JavaScript writes 1 for 1.0, so a whole number is an integer.
@@ -28,7 +28,7 @@ export type LoneDType<X> =
           : "int32";
 
 /** The same at run time; undefined for what is no number. */
-export function loneDType(type: Type): DTypeName | undefined {
+export function defaultDType(type: Type): DTypeName | undefined {
   if (type.kind !== "constexpr") return undefined;
   return type.of === "bool" ? "int1" : type.of === "float" ? "float32" : type.of === "int" ? "int32" : undefined;
 }

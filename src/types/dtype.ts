@@ -93,13 +93,13 @@ export function sameElem(a: Elem, b: Elem): boolean {
 
 /** A dtype's name in messages. */
 export type Call<E> = E extends string ? E : E extends OneOf<infer Name, any> ? Name : "this dtype";
-export function call(elem: Elem): string {
+export function dtypeDisplayName(elem: Elem): string {
   return typeof elem === "string" ? elem : elem.name;
 }
 
 /** A dtype as an author writes it. */
 export type Token<E> = E extends string ? `tl.${E}` : Call<E>;
-export function token(elem: Elem): string {
+export function dtypeSourceText(elem: Elem): string {
   return typeof elem === "string" ? `tl.${elem}` : elem.name;
 }
 

@@ -23,6 +23,6 @@ export interface Least {
 }
 
 /** The sentence for a size below the bound; `where` names the config. */
-export function tooThin({ what, dim, who, least }: Least, size: number, where = ""): string | undefined {
+export function belowMinimumDim({ what, dim, who, least }: Least, size: number, where = ""): string | undefined {
   return size < least ? `${what} ${dim} is ${size}${where}; ${who} need at least ${least}` : undefined;
 }

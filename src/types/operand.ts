@@ -12,7 +12,7 @@ export interface AddressLike<E = any, S = any, A = any> {
   readonly [$access]: A;
 }
 /** Keys of an address's element type, shape and access: `A[Ta]`, `A[Pl]`, `A[Ac]`. */
-export type Ta = typeof $target;
+export type AddressElement = typeof $target;
 export type Pl = typeof $place;
 export type Ac = typeof $access;
 

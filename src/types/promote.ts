@@ -3,7 +3,7 @@
  * versions differ); the types read a table; a test compares every cell.
  */
 import {
-  call,
+  dtypeDisplayName,
   choices,
   dtypeTable,
   isFp8,
@@ -12,7 +12,7 @@ import {
   isUnsigned,
   members,
   sameElem,
-  token,
+  dtypeSourceText,
   type Call,
   type Choices,
   type DTypeName,
@@ -25,7 +25,7 @@ import {
   type Token,
   type UnsignedName,
 } from "./dtype.js";
-import type { Both, IsAny, IsUnion, Same } from "./rule-error.js";
+import type { FirstError, IsAny, IsUnion, Same } from "./rule-error.js";
 
 // ---- the table ------------------------------------------------------------------------------------------------------
 
@@ -89,7 +89,7 @@ export type WhyNoArithmetic<Op extends string, E> =
     : "";
 export function whyNoArithmetic(op: string, elem: Elem): string {
   return hasAny(elem, isFp8)
-    ? `${op}: ${call(elem)} has no arithmetic; cast with .to(tl.float16) or .to(tl.float32)`
+    ? `${op}: ${dtypeDisplayName(elem)} has no arithmetic; cast with .to(tl.float16) or .to(tl.float32)`
     : "";
 }
 
@@ -111,7 +111,9 @@ export type WhyInt<Op extends string, E> =
       ? ""
       : `${Op}: needs integers, got ${Call<E>}; cast with .to(tl.int32)`;
 export function whyInt(op: string, elem: Elem): string {
-  return members(elem).every(isInt) ? "" : `${op}: needs integers, got ${call(elem)}; cast with .to(tl.int32)`;
+  return members(elem).every(isInt)
+    ? ""
+    : `${op}: needs integers, got ${dtypeDisplayName(elem)}; cast with .to(tl.int32)`;
 }
 
 /** The same of what is an index, an offset or a bound: there a float often comes from a division. */
@@ -124,7 +126,7 @@ export type WhyIndexInt<Op extends string, E> =
 export function whyIndexInt(op: string, elem: Elem): string {
   return members(elem).every(isInt)
     ? ""
-    : `${op}: needs integers, got ${call(elem)}; divide integers with floorDiv, or cast with .to(tl.int32)`;
+    : `${op}: needs integers, got ${dtypeDisplayName(elem)}; divide integers with floorDiv, or cast with .to(tl.int32)`;
 }
 
 /** "" when every member is float32 or float64, as exp and similar functions require. */
@@ -136,7 +138,7 @@ export type WhyFloat32<Op extends string, E> =
       : `${Op}: works on float32 and float64, not on ${Call<E>}; cast with .to(tl.float32)`;
 export function whyFloat32(op: string, elem: Elem): string {
   const fits = members(elem).every((name) => name === "float32" || name === "float64");
-  return fits ? "" : `${op}: works on float32 and float64, not on ${call(elem)}; cast with .to(tl.float32)`;
+  return fits ? "" : `${op}: works on float32 and float64, not on ${dtypeDisplayName(elem)}; cast with .to(tl.float32)`;
 }
 
 // ---- two tiles ------------------------------------------------------------------------------------------------------
@@ -154,8 +156,8 @@ export type WhyMixed<Op extends string, A, B> =
           : "";
 function whyMixed(op: string, a: Elem, b: Elem): string {
   const say = (variable: Elem, side: string, other: Elem) =>
-    `${op}: ${call(variable)} may be ${choices(members(variable))}, ${side} is ${call(other)}; ` +
-    `cast one side, .to(${token(other)}) or .to(${call(variable)})`;
+    `${op}: ${dtypeDisplayName(variable)} may be ${choices(members(variable))}, ${side} is ${dtypeDisplayName(other)}; ` +
+    `cast one side, .to(${dtypeSourceText(other)}) or .to(${dtypeDisplayName(variable)})`;
   if (typeof a !== "string") return say(a, "the other side", b);
   if (typeof b !== "string") return say(b, "this side", a);
   return "";
@@ -164,8 +166,8 @@ function whyMixed(op: string, a: Elem, b: Elem): string {
 /** `+ - *` and minimum, maximum. */
 export type WhyPromote<Op extends string, A, B> =
   Same<A, B> extends true
-    ? Both<WhyNoArithmetic<Op, A>, WhyMask<Op, A>>
-    : Both<WhyMixed<Op, A, B>, Both<WhyNoArithmetic<Op, A>, WhyNoArithmetic<Op, B>>>;
+    ? FirstError<WhyNoArithmetic<Op, A>, WhyMask<Op, A>>
+    : FirstError<WhyMixed<Op, A, B>, FirstError<WhyNoArithmetic<Op, A>, WhyNoArithmetic<Op, B>>>;
 export function whyPromote(op: string, a: Elem, b: Elem): string {
   if (sameElem(a, b)) return whyNoArithmetic(op, a) || whyMask(op, a);
   return whyMixed(op, a, b) || whyNoArithmetic(op, a) || whyNoArithmetic(op, b);
@@ -175,7 +177,7 @@ export function whyPromote(op: string, a: Elem, b: Elem): string {
 export type WhyCompare<Op extends string, A, B> =
   Same<A, B> extends true
     ? WhyNoArithmetic<Op, A>
-    : Both<WhyMixed<Op, A, B>, Both<WhyNoArithmetic<Op, A>, WhyNoArithmetic<Op, B>>>;
+    : FirstError<WhyMixed<Op, A, B>, FirstError<WhyNoArithmetic<Op, A>, WhyNoArithmetic<Op, B>>>;
 export function whyCompare(op: string, a: Elem, b: Elem): string {
   return sameElem(a, b) ? whyNoArithmetic(op, a) : whyPromote(op, a, b);
 }
@@ -203,13 +205,15 @@ type WhySigns<Op extends string, A, B> =
     : "";
 function whySigns(op: string, a: Elem, b: Elem): string {
   const differ = typeof a === "string" && typeof b === "string" && isInt(a) && isInt(b) && isSigned(a) !== isSigned(b);
-  return differ ? `${op}: ${call(a)} and ${call(b)} differ in sign; cast one side with .to(${token(a)})` : "";
+  return differ
+    ? `${op}: ${dtypeDisplayName(a)} and ${dtypeDisplayName(b)} differ in sign; cast one side with .to(${dtypeSourceText(a)})`
+    : "";
 }
 
 /** `/` and `%`: as for `+`, and integers must agree in signedness. */
-export type WhyDivide<Op extends string, A, B> = Both<
+export type WhyDivide<Op extends string, A, B> = FirstError<
   Same<A, B> extends true ? WhyMask<Op, A> : WhyMixed<Op, A, B>,
-  Both<WhySigns<Op, A, B>, Both<WhyNoArithmetic<Op, A>, WhyNoArithmetic<Op, B>>>
+  FirstError<WhySigns<Op, A, B>, FirstError<WhyNoArithmetic<Op, A>, WhyNoArithmetic<Op, B>>>
 >;
 export function whyDivide(op: string, a: Elem, b: Elem): string {
   const same = sameElem(a, b) ? whyMask(op, a) : whyMixed(op, a, b);
@@ -217,7 +221,10 @@ export function whyDivide(op: string, a: Elem, b: Elem): string {
 }
 
 /** `//`: integers only. */
-export type WhyFloorDivide<Op extends string, A, B> = Both<WhyInt<Op, A>, Both<WhyInt<Op, B>, WhyDivide<Op, A, B>>>;
+export type WhyFloorDivide<Op extends string, A, B> = FirstError<
+  WhyInt<Op, A>,
+  FirstError<WhyInt<Op, B>, WhyDivide<Op, A, B>>
+>;
 export function whyFloorDivide(op: string, a: Elem, b: Elem): string {
   return whyInt(op, a) || whyInt(op, b) || whyDivide(op, a, b);
 }
@@ -301,19 +308,19 @@ export type WhyLiteral<Op extends string, E, L extends number> = `${L}` extends 
 export function whyLiteral(op: string, elem: Elem, value: number): string {
   if (!Number.isInteger(value)) {
     return hasAny(elem, isInt)
-      ? `${op}: ${value} is not a whole number and the tile is ${call(elem)}; cast it first, .to(tl.float32)`
+      ? `${op}: ${value} is not a whole number and the tile is ${dtypeDisplayName(elem)}; cast it first, .to(tl.float32)`
       : "";
   }
   if (value < 0 && hasAny(elem, isUnsigned)) {
-    return `${op}: ${value} is negative and the tile is ${call(elem)}; cast it first, .to(tl.int32)`;
+    return `${op}: ${value} is negative and the tile is ${dtypeDisplayName(elem)}; cast it first, .to(tl.int32)`;
   }
   return whyRange(op, elem, value);
 }
 
 /** A JavaScript number is weak: it takes the tile's dtype, which must be able to hold it. */
-export type WhyNumber<Op extends string, E, L extends number> = Both<
+export type WhyNumber<Op extends string, E, L extends number> = FirstError<
   WhyNoArithmetic<Op, E>,
-  Both<WhyMask<Op, E>, WhyLiteral<Op, E, L>>
+  FirstError<WhyMask<Op, E>, WhyLiteral<Op, E, L>>
 >;
 export function whyNumber(op: string, elem: Elem, value: number): string {
   return whyNoArithmetic(op, elem) || whyMask(op, elem) || whyLiteral(op, elem, value);
@@ -337,12 +344,12 @@ export type WhyTruth<Op extends string, E> =
       ? ""
       : `${Op}: true and false combine with int1 only, this tile is ${Call<E>}`;
 export function whyTruth(op: string, elem: Elem): string {
-  return elem === "int1" ? "" : `${op}: true and false combine with int1 only, this tile is ${call(elem)}`;
+  return elem === "int1" ? "" : `${op}: true and false combine with int1 only, this tile is ${dtypeDisplayName(elem)}`;
 }
 
 /** A constexpr of kind K against a tile of E. A constexpr int is assumed to fit. */
 export type WhyWeak<Op extends string, E, K> = K extends "int"
-  ? Both<WhyNoArithmetic<Op, E>, WhyMask<Op, E>>
+  ? FirstError<WhyNoArithmetic<Op, E>, WhyMask<Op, E>>
   : K extends "float"
     ? HasAny<E, IntName> extends true
       ? `${Op}: this constexpr is a float and the tile is ${Call<E>}; cast the tile first, .to(tl.float32)`
@@ -352,6 +359,6 @@ export function whyWeak(op: string, elem: Elem, of: string): string {
   if (of === "int") return whyNoArithmetic(op, elem) || whyMask(op, elem);
   if (of !== "float") return `${op}: needs a number, not a ${of} constexpr`;
   return hasAny(elem, isInt)
-    ? `${op}: this constexpr is a float and the tile is ${call(elem)}; cast the tile first, .to(tl.float32)`
+    ? `${op}: this constexpr is a float and the tile is ${dtypeDisplayName(elem)}; cast the tile first, .to(tl.float32)`
     : whyNoArithmetic(op, elem);
 }

@@ -12,10 +12,10 @@ export interface Problem<Sentence extends string> {
 }
 
 /** The operand's own type when `Why` is "", else the sentence itself, to which no operand can be assigned. */
-export type Checked<Operand, Why> = Why extends "" ? Operand : Why;
+export type Validate<Operand, Why> = Why extends "" ? Operand : Why;
 
 /** The first sentence of two rules. Functions write `whyA(…) || whyB(…)`. */
-export type Both<A, B> = A extends "" ? B : A;
+export type FirstError<A, B> = A extends "" ? B : A;
 
 /** For an option whose values are words: the given value, if it is not one of them. */
 export function whyChoice(option: string, given: unknown, choices: readonly string[]): string {

@@ -1,5 +1,5 @@
 /** Types of traced values at run time, on which the function twins of all rules work. */
-import { call, type Elem } from "./dtype.js";
+import { dtypeDisplayName, type Elem } from "./dtype.js";
 import { showShape, type Dim } from "./shape.js";
 
 export type { Elem } from "./dtype.js";
@@ -104,15 +104,15 @@ export function literalValue(type: ConstexprType): number | undefined {
 export function showType(type: Type): string {
   switch (type.kind) {
     case "tile":
-      return `${call(type.dtype)}${suffix(type.shape)}`;
+      return `${dtypeDisplayName(type.dtype)}${suffix(type.shape)}`;
     case "pointer":
-      return `*${call(type.to)}${suffix(type.shape)}`;
+      return `*${dtypeDisplayName(type.to)}${suffix(type.shape)}`;
     case "view":
-      return `view<${call(type.to)}${suffix(type.shape)}>`;
+      return `view<${dtypeDisplayName(type.to)}${suffix(type.shape)}>`;
     case "descriptor":
-      return `descriptor<${call(type.to)}${suffix(type.shape)}>`;
+      return `descriptor<${dtypeDisplayName(type.to)}${suffix(type.shape)}>`;
     case "tensor":
-      return `tensor<${call(type.to)}${suffix(type.dims)}>`;
+      return `tensor<${dtypeDisplayName(type.to)}${suffix(type.dims)}>`;
     case "constexpr":
       return `constexpr ${type.of} ${type.text}`;
     case "none":

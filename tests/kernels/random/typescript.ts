@@ -11,7 +11,7 @@ import {
   type Param,
   type Statement,
 } from "../../../src/ir/nodes.js";
-import { token } from "../../../src/types/dtype.js";
+import { dtypeSourceText } from "../../../src/types/dtype.js";
 
 export function typescriptOf(ir: KernelIR): string {
   const lines: string[] = [];
@@ -24,7 +24,7 @@ export function typescriptOf(ir: KernelIR): string {
     if (argument === undefined) return "undefined";
     if (isValue(argument)) return argument.parameter ?? `v${numberOf(argument)}`;
     if (isList(argument)) return `[${argument.map(say).join(", ")}]`;
-    if (isDType(argument)) return token(argument.dtype);
+    if (isDType(argument)) return dtypeSourceText(argument.dtype);
     if (isFunction(argument)) return `f${numberOf(argument.function)}`;
     if (!isLiteral(argument)) return "?";
     return JSON.stringify(argument.value, (_, value: unknown) => (typeof value === "bigint" ? `${value}n` : value));
@@ -84,7 +84,7 @@ export function typescriptOf(ir: KernelIR): string {
   };
   const declared = (param: Param): string => {
     if (param.kind === "tensor")
-      return `tensor${param.role === "in" ? "" : `.${param.role}`}(${token(param.dtype)}, ${JSON.stringify(param.dimNames)})`;
+      return `tensor${param.role === "in" ? "" : `.${param.role}`}(${dtypeSourceText(param.dtype)}, ${JSON.stringify(param.dimNames)})`;
     return param.kind === "constexpr" ? "constexpr()" : `${param.kind}(…)`;
   };
   for (const helper of ir.functions) {

@@ -16,7 +16,7 @@ vi.mock("../../../src/ops/define.js", async (original) => {
   return {
     ...real,
     defineOp: () => (record: never) => noted(real.defineOp()(record)),
-    defineCall: () => (record: never, callOf: never) => noted(real.defineCall()(record, callOf)),
+    defineCall: () => (record: never, callOf: never) => noted(real.defineFunctionOp()(record, callOf)),
   };
 });
 const { table } = await import("../../../src/ops/table.js");

@@ -26,7 +26,7 @@ import { pagedAttention } from "../examples/paged-attention.js";
 import { softmax } from "../examples/softmax.js";
 import { adamwStochastic } from "../examples/stochastic-rounding.js";
 import { vectorAdd } from "../examples/vector-add.js";
-import type { Case } from "../src/compiled/compiled-kernel.js";
+import type { TestCase } from "../src/compiled/compiled-kernel.js";
 import { definitionOf, type KernelDefinition } from "../src/dsl/definition.js";
 import { type OperatorDefinition, traceOperator } from "../src/dsl/operator.js";
 import { trace } from "../src/dsl/trace.js";
@@ -87,7 +87,7 @@ function cpuMs(run: () => unknown): number {
 }
 
 /** CPU time of the kernel alone, and of a property test's whole case. */
-async function measure(kernel: unknown, drawn: readonly Case[]) {
+async function measure(kernel: unknown, drawn: readonly TestCase[]) {
   const compiled = await build(kernel);
   const ir = trace(definitionOf(kernel));
   for (const end = Date.now() + WARMUP_MS; Date.now() < end;) drawn.forEach((at) => compiled.evaluate(at));

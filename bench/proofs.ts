@@ -9,7 +9,7 @@ import { performance } from "node:perf_hooks";
 import { parseArgs } from "node:util";
 import { type CompiledKernel, TileScriptError } from "tilescript";
 import { cases } from "tilescript/testing";
-import type { Case } from "../src/compiled/compiled-kernel.js";
+import type { TestCase } from "../src/compiled/compiled-kernel.js";
 import { mutationOf } from "../tests/kernels/mutants/draw-mutation.js";
 import { subjects } from "../tests/kernels/mutants/mutations.js";
 import { Seeded } from "../tests/kernels/mutants/seed.js";
@@ -46,7 +46,7 @@ const counts = { random: 0, mutated: 0, refused: 0, cases: 0 };
 const wrong: string[] = [];
 
 /** Notes what a kernel's proof says, and what cases show of it. */
-function judge(name: string, compiled: CompiledKernel, drawn: () => readonly Case[], isOfPadding = false): void {
+function judge(name: string, compiled: CompiledKernel, drawn: () => readonly TestCase[], isOfPadding = false): void {
   const proof = compiled.proof();
   // Where no lane that is left out meets others, what it holds is data: the border of a convolution.
   const padding = proof.obligations.filter(({ property }) => property === "padding");

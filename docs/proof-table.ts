@@ -1,10 +1,10 @@
 /** The table of `docs/proofs.md`: what is proved of each example. */
-import type { Certificate, Property } from "../src/compiled/compiled-kernel.js";
+import type { Certificate, ProofProperty } from "../src/compiled/compiled-kernel.js";
 import { build } from "../src/pipeline/build.js";
 import { examples } from "../tests/support/examples.js";
 
 /** In the order of the page. What an author claims or requires is in few kernels. */
-const COLUMNS: readonly Property[] = ["bounds", "coverage", "race", "padding", "dividend", "overflow"];
+const COLUMNS: readonly ProofProperty[] = ["bounds", "coverage", "race", "padding", "dividend", "overflow"];
 
 /** One row an example: how much of each property is proved, and what is waived. */
 export async function proofTable(): Promise<string> {
@@ -20,11 +20,11 @@ export async function proofTable(): Promise<string> {
 }
 
 const isOf =
-  (property: Property) =>
+  (property: ProofProperty) =>
   (obligation: Certificate["obligations"][number]): boolean =>
     obligation.property === property;
 
-function cell({ obligations }: Certificate, property: Property): string {
+function cell({ obligations }: Certificate, property: ProofProperty): string {
   const all = obligations.filter(isOf(property));
   if (all.length === 0) return "";
   const count = (kind: string) => all.filter(({ verdict }) => verdict.kind === kind).length;

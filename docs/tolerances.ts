@@ -1,13 +1,13 @@
 /** `python/tilescript_worker/tolerances.py`: the figures of `src/compiled/tolerance.ts` for files without TileScript. */
 import {
   dotPrecision,
-  MOST,
+  MAX_RMS_TOLERANCE,
   relative,
-  SHARE,
+  MAX_MISMATCHED_FRACTION,
   SHORT_SUM,
-  smallest,
+  smallestSubnormal,
   unitRoundoff,
-  UNITS,
+  UNITS_PER_ROUNDING,
 } from "../src/compiled/tolerance.js";
 import { type DTypeName, dtypeTable } from "../src/types/dtype.js";
 
@@ -32,17 +32,17 @@ ${[
     relative,
   ),
   ...byDType("UNIT_ROUNDOFF", "What one rounding changes at most, relative to the value.", unitRoundoff),
-  ...byDType("SMALLEST", "The smallest numbers that a dtype tells apart.", smallest),
+  ...byDType("SMALLEST", "The smallest numbers that a dtype tells apart.", smallestSubnormal),
 ].join("\n")}
 # What rounding the operands of a product of float32 matrices to TF32 costs.
 TF32 = ${dotPrecision["tf32"]}
 # Units of rounding on the way, of the output's root mean square.
-UNITS = ${UNITS}
+UNITS = ${UNITS_PER_ROUNDING}
 # No more than this part of the root mean square is taken for rounding.
-MOST = ${MOST}
+MOST = ${MAX_RMS_TOLERANCE}
 # Sums of up to this many terms are within the plain tolerances.
 SHORT_SUM = ${SHORT_SUM}
 # No more than this part of the integers may differ where any may.
-SHARE = ${SHARE}
+SHARE = ${MAX_MISMATCHED_FRACTION}
 `;
 }

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { CompiledKernel, Property, Verdict } from "../src/compiled/compiled-kernel.js";
+import type { CompiledKernel, ProofProperty, Verdict } from "../src/compiled/compiled-kernel.js";
 import { originalPositionFor, TraceMap } from "@jridgewell/trace-mapping";
 import { accessPicture } from "../src/visualize/access-picture.js";
 import { programMap } from "../src/visualize/program-map.js";
@@ -98,7 +98,7 @@ function picturesOf({ definition, kernel }: Entry): readonly string[] {
   ];
 }
 
-const PROPERTIES: Readonly<Record<Property, string>> = {
+const PROPERTIES: Readonly<Record<ProofProperty, string>> = {
   bounds: "in bounds",
   claim: "what the author claims",
   coverage: "every element written",

@@ -2,7 +2,7 @@
 export { compile, type CompileOptions } from "./pipeline/compile-kernel.js";
 export type { Access, AccessKind, WantedAccesses } from "./compiled/access.js";
 export type {
-  Case,
+  TestCase,
   CompiledKernel,
   Config,
   EmitOptions,

@@ -1,6 +1,6 @@
 /** A case that a picture shows well: what the reader chose, else small blocks and sizes. */
 import { compile, TileScriptError } from "../../src/browser.js";
-import type { Case, CompiledKernel, Config } from "../../src/compiled/compiled-kernel.js";
+import type { TestCase, CompiledKernel, Config } from "../../src/compiled/compiled-kernel.js";
 import type { SourceIndex } from "../../src/ir/source.js";
 import { smallCase } from "../../src/runtime/cases/small-case.js";
 
@@ -12,7 +12,7 @@ export interface Chosen {
 }
 
 /** The kernel, compiled again where blocks were chosen, with its case; or why it cannot be launched. */
-export type Shown = { readonly kernel: CompiledKernel; readonly at: Case } | { readonly refusal: string };
+export type Shown = { readonly kernel: CompiledKernel; readonly at: TestCase } | { readonly refusal: string };
 
 /** Blocks no larger than this make a picture of several programs. */
 const BLOCK = 16;

@@ -1,5 +1,5 @@
 /** Where a kernel rounds floats before it is done: what the error of its outputs follows from. */
-import type { Arithmetic, SignatureDType } from "../compiled/compiled-kernel.js";
+import type { RoundingProfile, SignatureDType } from "../compiled/compiled-kernel.js";
 import { isLiteral, type KernelIR, type OpStatement, type TensorParam, type Value, operandNamed } from "../ir/nodes.js";
 import { typeOfArgument } from "../ir/typed.js";
 import { bodiesOf, walkAll, walkUses } from "../ir/walk.js";
@@ -23,7 +23,7 @@ interface Product {
   readonly precision: string;
 }
 
-export function arithmeticOf(ir: KernelIR): Arithmetic {
+export function arithmeticOf(ir: KernelIR): RoundingProfile {
   const { rounds, dots } = roundingsOf(ir);
   const named = (elem: Elem): SignatureDType => (typeof elem === "string" ? elem : { variable: elem.name });
   return {
@@ -49,7 +49,7 @@ function roundingsOf(ir: KernelIR): Roundings {
  * The roundings of all of an operator's kernels, and those of the tensors that one hands to another. A kernel's dtype
  * variable stands for all its members where the operator has none of that name.
  */
-export function operatorArithmetic(operator: OperatorIR): Arithmetic {
+export function operatorArithmetic(operator: OperatorIR): RoundingProfile {
   const own = new Set(variablesOf(operator.face));
   const spread = (elem: Elem): readonly SignatureDType[] =>
     typeof elem === "string" ? [elem] : own.has(elem.name) ? [{ variable: elem.name }] : elem.members;

@@ -12,9 +12,9 @@ import { argumentsOf, bodiesOf, hostBlocksOf, resultsOf, valuesIn, walkUses } fr
 import type { Type } from "../types/types.js";
 
 /** `canTell`: whether the trace has asked if JavaScript decides by a truth value. */
-export function checkUnused(ir: KernelIR, canTell = hasFalsyObjects()): readonly Diagnostic[] {
+export function checkUnused(ir: KernelIR, canObserveCoercion = hasFalsyObjects()): readonly Diagnostic[] {
   const unused = allBlocks(ir).flatMap(unusedIn);
-  const mayBeTaken = ir.taken !== undefined || !canTell;
+  const mayBeTaken = ir.taken !== undefined || !canObserveCoercion;
   // A line that is traced several times says it once.
   const found = new Map<string, Diagnostic>();
   for (const statement of unused) {

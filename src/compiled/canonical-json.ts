@@ -2,7 +2,7 @@
  * Plain data as text, which two share only if they are equal: keys of what is kept. JSON alone writes NaN and both
  * infinities as null, and -0 as 0.
  */
-export function dataText(data: unknown): string {
+export function cacheKey(data: unknown): string {
   return JSON.stringify(data, (_, value: unknown) => {
     if (typeof value !== "number" || isOfJSON(value)) return value;
     return { number: numberText(value) };
@@ -26,5 +26,5 @@ export const numberText = (value: number | bigint | boolean | string): string =>
   Object.is(value, -0) ? "-0" : String(value);
 
 /** A value as JavaScript writes it. */
-export const literalText = (value: number | bigint | boolean | string): string =>
+export const formatLiteral = (value: number | bigint | boolean | string): string =>
   typeof value === "string" ? JSON.stringify(value) : numberText(value);

@@ -88,7 +88,7 @@ export interface ConstexprSignature {
 }
 
 /** What the rounding errors of a kernel's outputs follow from. */
-export interface Arithmetic {
+export interface RoundingProfile {
   /** Dtypes narrower than float64 that values are rounded to and then computed with, and how many statements do so. */
   readonly rounds: readonly { readonly dtype: SignatureDType; readonly count: number }[];
   /** Products of matrices (`tl.dot`): the dtype of the first operand, and Triton's `input_precision`. */
@@ -129,7 +129,7 @@ export interface Signature {
   readonly dtypes: Readonly<Record<string, readonly string[]>>;
   /** Sizes that are summed over: in some input, in no output. Error bounds grow with them. */
   readonly contracted: readonly string[];
-  readonly arithmetic: Arithmetic;
+  readonly arithmetic: RoundingProfile;
   /** It adds floats by atomics, in an order that is not fixed: two runs may differ within the tolerance. */
   readonly unordered?: boolean;
   /** A loop may wait for what another program does, so not every order of programs ends. */
@@ -152,10 +152,10 @@ export interface Config {
 export const launchOptionNames: readonly string[] = ["numWarps", "numStages", "numCtas", "maxnreg"];
 
 /** Values to try of constexprs and launch options, by the names of a config. */
-export type Space = Readonly<Record<string, readonly (number | boolean | string)[] | undefined>>;
+export type SearchSpace = Readonly<Record<string, readonly (number | boolean | string)[] | undefined>>;
 
 /** What one evaluation or verification runs: sizes, dtypes, how inputs lie in memory, and which config. */
-export interface Case {
+export interface TestCase {
   readonly sizes: Readonly<Record<string, number>>;
   readonly dtypes: Readonly<Record<string, string>>;
   readonly scalars?: Readonly<Record<string, number>>;
@@ -204,7 +204,7 @@ export type Verdict =
   /** For every shape, every stride and every config; by one argument for all configs, or by one for each. */
   | { readonly kind: "proved"; readonly configs: "together" | "each" }
   /** A case whose evaluation gives the finding. */
-  | { readonly kind: "refuted"; readonly at: Case; readonly finding: Finding }
+  | { readonly kind: "refuted"; readonly at: TestCase; readonly finding: Finding }
   /** What a proof would have to know, in words. */
   | { readonly kind: "unknown"; readonly missing: string }
   /** Nothing shows it, and the author says why it is right, with `tl.trusted`. */
@@ -217,11 +217,12 @@ export type Verdict =
  * arithmetic of indices does not wrap. `padding`: what a
  * masked lane holds changes no result. `requirement`: what the author requires holds of every launch anyway.
  */
-export type Property = "bounds" | "claim" | "coverage" | "race" | "dividend" | "overflow" | "padding" | "requirement";
+export type ProofProperty =
+  "bounds" | "claim" | "coverage" | "race" | "dividend" | "overflow" | "padding" | "requirement";
 
 /** One thing that must hold of a kernel, and whether it does. */
 export interface Obligation {
-  readonly property: Property;
+  readonly property: ProofProperty;
   /** What it is about: `the store to c`. */
   readonly of: string;
   readonly at?: Location | undefined;
@@ -235,8 +236,8 @@ export type HostExpression =
   | { readonly op: string; readonly of: readonly HostExpression[] };
 
 /** Something that no proof shows, and conditions of a launch of which one or more may be what is missing. */
-export interface Lack {
-  readonly property: Property;
+export interface MissingPrecondition {
+  readonly property: ProofProperty;
   /** What it is about: `the store to c`. */
   readonly of: string;
   /** The plainest first; none where it depends on what memory holds. */
@@ -393,13 +394,13 @@ export interface Tunable {
   /** Whether the author gives lists of configs by GPU. */
   readonly byGpu?: true;
   /** The space that the author declared; without one there is nothing to search. */
-  readonly space?: Space;
+  readonly space?: SearchSpace;
   /** What constexprs that configs choose are to the kernel's tiles, as far as its body shows it. */
   readonly roles: Readonly<Record<string, TileRole>>;
   /** Whether a loop multiplies what it loads, so that Triton keeps several of its turns in flight. */
   readonly pipelined: boolean;
   /** What a launch in a config moves and multiplies. */
-  traffic(config: Config, at: Case): Traffic;
+  traffic(config: Config, at: TestCase): Traffic;
   /** Why Triton would refuse a config whatever the sizes, or undefined. */
   unfit(config: Config): string | undefined;
   /**
@@ -500,7 +501,7 @@ export interface CompiledKernel {
   /** Names of the author's alternative implementations. */
   readonly providers?: readonly string[];
   /** The number of floating-point operations of a case, if the author declares it. */
-  flops?(at: Case): number;
+  flops?(at: TestCase): number;
   /** Absent where the kernel has one config that nothing is measured for. */
   readonly tuning?: Tunable;
   /** Fixed tolerance of the author, over the defaults of the output's dtype. */
@@ -508,15 +509,15 @@ export interface CompiledKernel {
   /** Of each kernel that is not for every GPU, those that it is for. */
   readonly targets?: readonly DeclaredTargets[];
   /** Every size and constexpr dim of a case, including computed ones. */
-  sizes(at: Case): Readonly<Record<string, number>>;
+  sizes(at: TestCase): Readonly<Record<string, number>>;
   /** Every constexpr of a case, also those that are computed; of an operator those that the caller gives. */
-  constexprs(at: Case): Readonly<Record<string, number | boolean | string>>;
+  constexprs(at: TestCase): Readonly<Record<string, number | boolean | string>>;
   /** The declared ranges of tensors' elements, scalars and constexprs, by name. */
-  ranges(at: Case): Ranges;
+  ranges(at: TestCase): Ranges;
   /** What the case costs, estimated from its grid, its blocks and the iterations of its loops. */
-  work(at: Case): Work;
+  work(at: TestCase): Work;
   /** Why the config cannot be launched at these sizes (a `requires` does not hold), or undefined. */
-  refusal(at: Case): string | undefined;
+  refusal(at: TestCase): string | undefined;
   /**
    * What holds of the kernel for every shape. Computed on the first call, or taken from a cache; nothing that is emitted
    * depends on it.
@@ -526,15 +527,15 @@ export interface CompiledKernel {
    * What a launch would have to meet so that what is open is proved: suggestions for `requires`. With further
    * requirements, what is open then; undefined where no launch can be asked them.
    */
-  lacking?(requires?: readonly HostExpression[]): readonly Lack[] | undefined;
+  suggestPreconditions?(requires?: readonly HostExpression[]): readonly MissingPrecondition[] | undefined;
   /** Runs one case in-process. */
-  evaluate(at: Case, options?: EvaluateOptions): Evaluation;
+  evaluate(at: TestCase, options?: EvaluateOptions): Evaluation;
   /**
    * Evaluates one case, and throws unless the result agrees with the reference and the sanitizer is silent.
    *
    * @throws Error that says which case, and which element or which line.
    */
-  check(at: Case, options?: EvaluateOptions): Evaluation;
+  check(at: TestCase, options?: EvaluateOptions): Evaluation;
 }
 
 /** The constexprs that a caller passes as values; a dtype is chosen by its variable. */

@@ -10,10 +10,10 @@ interface ForGpu {
 }
 
 /** Whether the GPU decides which configs there are to choose from. */
-export const isByGpu = (configs: readonly ForGpu[]): boolean => configs.some(({ gpu }) => gpu !== undefined);
+export const isPerGpu = (configs: readonly ForGpu[]): boolean => configs.some(({ gpu }) => gpu !== undefined);
 
 /** The list that a GPU chooses from, of those that there are: undefined is the default one. */
-export function listFor(lists: readonly (ConfigGpu | undefined)[], [backend, arch]: Architecture) {
+export function selectConfigs(lists: readonly (ConfigGpu | undefined)[], [backend, arch]: Architecture) {
   const own = lists.filter((gpu) => gpu !== undefined);
   if (backend === "hip") return own.find((gpu) => "hip" in gpu && gpu.hip === arch);
   return own
@@ -30,7 +30,7 @@ export function configsFor(
 ): readonly number[] {
   const places = [...configs.keys()];
   if (!architecture) return places;
-  const chosen = listFor(
+  const chosen = selectConfigs(
     configs.map(({ gpu }) => gpu),
     architecture,
   );
@@ -38,7 +38,7 @@ export function configsFor(
 }
 
 /** The list of exactly this GPU. */
-export function exactly([backend, arch]: Architecture): ConfigGpu {
+export function configsForExactGpu([backend, arch]: Architecture): ConfigGpu {
   return backend === "cuda" ? { cuda: Number(arch) } : { hip: String(arch) };
 }
 
@@ -49,14 +49,14 @@ export function gpuText(gpu: ConfigGpu | undefined): string {
 }
 
 /** Lists by GPU, as a spec has them. */
-export interface ByGpu<List> {
+export interface PerGpu<List> {
   readonly default: List;
   readonly cuda?: Readonly<Record<string, List>>;
   readonly hip?: Readonly<Record<string, List>>;
 }
 
 /** The lists in the order of a kernel's configs: the default one, NVIDIA's by rising capability, AMD's as written. */
-export function listsOf<List>(given: ByGpu<List>): readonly { readonly gpu?: ConfigGpu; readonly list: List }[] {
+export function listsOf<List>(given: PerGpu<List>): readonly { readonly gpu?: ConfigGpu; readonly list: List }[] {
   const cuda = Object.entries(given.cuda ?? {}).sort(([a], [b]) => Number(a) - Number(b));
   return [
     { list: given.default },

@@ -7,13 +7,13 @@ import { specValue } from "../diagnostics/catalog/definition-codes.js";
 const PARTS: readonly string[] = ["rtol", "atol", "rms", "share"] satisfies readonly (keyof Tolerance)[];
 
 /** The parts that hold for one output: its own before those of all. */
-export function givenFor(given: GivenTolerance | undefined, output: string): Partial<Tolerance> {
+export function declaredToleranceFor(given: GivenTolerance | undefined, output: string): Partial<Tolerance> {
   const own = given?.[output];
-  return { ...givenForAll(given), ...(typeof own === "object" && own) };
+  return { ...declaredTolerance(given), ...(typeof own === "object" && own) };
 }
 
 /** The parts that hold for every output. */
-export function givenForAll(given: GivenTolerance = {}): Partial<Tolerance> {
+export function declaredTolerance(given: GivenTolerance = {}): Partial<Tolerance> {
   return Object.fromEntries(Object.entries(given).filter(([part, value]) => isPart(part, value)));
 }
 
@@ -57,6 +57,6 @@ export function checkOutputTolerances(
     if (found.holds === "integers" && (own.rtol ?? own.rms) !== undefined)
       fail(specValue.toleranceOfIntegers(kernel, output), at);
   }
-  if (givenForAll(given).share !== undefined && outputs.every(({ holds }) => holds === "floats"))
+  if (declaredTolerance(given).share !== undefined && outputs.every(({ holds }) => holds === "floats"))
     fail(specValue.shareOfFloats(kernel, names.join(", ")), at);
 }

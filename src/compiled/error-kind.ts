@@ -2,7 +2,7 @@
 import type { Comparison } from "./compiled-kernel.js";
 
 /** What reports call the question that an unrounded run answers. */
-export const ALGORITHM = "the algorithm apart from rounding";
+export const ALGORITHM_CHECK = "the algorithm apart from rounding";
 
 interface Told {
   readonly finds?: Comparison["finds"] | undefined;
@@ -16,7 +16,7 @@ const texts = {
 } as const;
 
 /** A phrase that follows `; `, or nothing. */
-export function toldApart({ finds, integers, worst }: Told): string {
+export function describeErrorKind({ finds, integers, worst }: Told): string {
   if (!finds) return "";
   const steps =
     finds === "rounding" && integers && worst

@@ -19,7 +19,7 @@ export interface DeclaredTargets extends KernelTargets {
 export type Architecture = readonly [backend: "cuda" | "hip", arch: number | string, ...rest: unknown[]];
 
 /** Whether a kernel with these targets is for a GPU. */
-export function isFor({ cuda, hip }: KernelTargets, [backend, arch]: Architecture): boolean {
+export function supportsGpu({ cuda, hip }: KernelTargets, [backend, arch]: Architecture): boolean {
   return backend === "cuda" ? cuda !== undefined && Number(arch) >= cuda : hip?.includes(String(arch)) === true;
 }
 

@@ -4,7 +4,7 @@
  * tolerance and the command line's override them, and a failure never widens them. What rounding leaves of a gradient
  * that cancels depends on its values, so the worker computes that (`rounding.py`).
  */
-import type { Arithmetic, Case, Signature, SignatureDType, Tolerance } from "./compiled-kernel.js";
+import type { RoundingProfile, TestCase, Signature, SignatureDType, Tolerance } from "./compiled-kernel.js";
 
 /**
  * The error of an element relative to itself, by the output's dtype: two roundings to it, or for float32 and float64 a
@@ -32,7 +32,7 @@ export const unitRoundoff: Readonly<Record<string, number>> = {
 };
 
 /** The smallest numbers that a dtype tells apart, or where GPUs flush subnormal ones, the smallest normal one. */
-export const smallest: Readonly<Record<string, number>> = {
+export const smallestSubnormal: Readonly<Record<string, number>> = {
   float16: 2 ** -24,
   bfloat16: 2 ** -126,
   float32: 2 ** -126,
@@ -59,16 +59,16 @@ export const dotPrecision: Readonly<Record<string, number>> = {
 const float8Sum = (terms: number): number => 2 ** -13 * Math.max(4, Math.sqrt(terms) / 2);
 
 /** A sum or product of values that were rounded to nearest is off by more than this many units in no element. */
-export const UNITS = 4;
+export const UNITS_PER_ROUNDING = 4;
 
 /** More than this part of the output's magnitude is not taken for rounding unless the author says so. */
-export const MOST = 0.04;
+export const MAX_RMS_TOLERANCE = 0.04;
 
 /**
  * Where an author lets integers differ, no more than this part of them may. A float that is rounded to an integer, as by
  * a quantizing kernel, lies next to the border of two for few elements; truncating instead changes half of them.
  */
-export const SHARE = 0.01;
+export const MAX_MISMATCHED_FRACTION = 0.01;
 
 /** Sums of up to this many terms are within the plain tolerances. */
 export const SHORT_SUM = 64;
@@ -80,10 +80,15 @@ export const SHORT_SUM = 64;
 const ALGORITHM = 2 ** -23;
 
 /** Where a kernel runs. Triton's interpreter multiplies float32 without rounding; the evaluator rounds as GPUs do. */
-export type Runs = "eval" | "interpreter" | "cuda" | "hip";
+export type ExecutionMode = "eval" | "interpreter" | "cuda" | "hip";
 
 /** How far an unrounded run may be from the unrounded reference. What the author allows holds here too. */
-export function algorithmTolerance({ rtol = 0, atol = 0, rms = 0, share = SHARE }: Partial<Tolerance> = {}): Tolerance {
+export function algorithmTolerance({
+  rtol = 0,
+  atol = 0,
+  rms = 0,
+  share = MAX_MISMATCHED_FRACTION,
+}: Partial<Tolerance> = {}): Tolerance {
   return { rtol: Math.max(rtol, ALGORITHM), atol, rms: Math.max(rms, ALGORITHM), share };
 }
 
@@ -94,8 +99,8 @@ type Of = Pick<Signature, "arithmetic" | "contracted">;
 export function toleranceFor(
   dtype: string,
   { arithmetic, contracted }: Of,
-  { sizes, dtypes }: Pick<Case, "sizes" | "dtypes">,
-  on: Runs,
+  { sizes, dtypes }: Pick<TestCase, "sizes" | "dtypes">,
+  on: ExecutionMode,
   override: Partial<Tolerance> = {},
 ): Tolerance {
   const terms = termsOf(contracted, sizes);
@@ -107,8 +112,8 @@ export function gradientTolerance(
   dtype: string,
   { arithmetic, tensors, sizes: names }: Pick<Signature, "arithmetic" | "tensors" | "sizes">,
   tensor: string,
-  { sizes, dtypes }: Pick<Case, "sizes" | "dtypes">,
-  on: Runs,
+  { sizes, dtypes }: Pick<TestCase, "sizes" | "dtypes">,
+  on: ExecutionMode,
   override: Partial<Tolerance> = {},
 ): Tolerance {
   const own = tensors.find(({ name }) => name === tensor)?.dims ?? [];
@@ -118,8 +123,8 @@ export function gradientTolerance(
 }
 
 /** A gradient comes after the roundings of all of an operator's kernels, so those of one dtype are counted together. */
-function oneChain({ rounds, dots }: Arithmetic): Arithmetic {
-  const counts = new Map<string, Arithmetic["rounds"][number]>();
+function oneChain({ rounds, dots }: RoundingProfile): RoundingProfile {
+  const counts = new Map<string, RoundingProfile["rounds"][number]>();
   for (const { dtype, count } of rounds) {
     const key = JSON.stringify(dtype);
     counts.set(key, { dtype, count: (counts.get(key)?.count ?? 0) + count });
@@ -131,25 +136,35 @@ const termsOf = (summed: readonly string[], sizes: Sizes): number =>
   summed.reduce((product, name) => product * (sizes[name] ?? 1), 1);
 
 /** Whether a product of float32 matrices may round its operands to TF32. Triton's interpreter multiplies exactly. */
-export function mayRunInTf32({ dots }: Arithmetic, dtypes: Case["dtypes"]): boolean {
+export function mayRunInTf32({ dots }: RoundingProfile, dtypes: TestCase["dtypes"]): boolean {
   return dots.some(({ dtype, precision }) => precision === "tf32" && nameOf(dtype, dtypes) === "float32");
 }
 
 /** What a kernel's roundings before the last one cost, relative to the magnitude of the output, a sum of so many terms. */
-function roundedOnTheWay(arithmetic: Arithmetic, dtypes: Case["dtypes"], on: Runs, terms: number): number {
+function roundedOnTheWay(
+  arithmetic: RoundingProfile,
+  dtypes: TestCase["dtypes"],
+  on: ExecutionMode,
+  terms: number,
+): number {
   const narrow = arithmetic.rounds.map(
     ({ dtype, count }) => (unitRoundoff[nameOf(dtype, dtypes)] ?? 0) * Math.sqrt(count),
   );
-  return UNITS * Math.max(0, ...narrow, ...productErrors(arithmetic, dtypes, on, terms));
+  return UNITS_PER_ROUNDING * Math.max(0, ...narrow, ...productErrors(arithmetic, dtypes, on, terms));
 }
 
 /** What one of a kernel's operations before the last rounding is off by at most, relative to what it gives. */
-export function roundingUnit(arithmetic: Arithmetic, dtypes: Case["dtypes"], on: Runs): number {
+export function roundingUnit(arithmetic: RoundingProfile, dtypes: TestCase["dtypes"], on: ExecutionMode): number {
   const narrow = arithmetic.rounds.map(({ dtype }) => unitRoundoff[nameOf(dtype, dtypes)] ?? 0);
   return Math.max(0, ...narrow, ...productErrors(arithmetic, dtypes, on, 1));
 }
 
-function productErrors({ dots }: Arithmetic, dtypes: Case["dtypes"], on: Runs, terms: number): readonly number[] {
+function productErrors(
+  { dots }: RoundingProfile,
+  dtypes: TestCase["dtypes"],
+  on: ExecutionMode,
+  terms: number,
+): readonly number[] {
   if (on === "interpreter") return [];
   return dots.map(({ dtype, precision }) => {
     const operand = nameOf(dtype, dtypes);
@@ -159,7 +174,7 @@ function productErrors({ dots }: Arithmetic, dtypes: Case["dtypes"], on: Runs, t
   });
 }
 
-const nameOf = (dtype: SignatureDType, dtypes: Case["dtypes"]): string =>
+const nameOf = (dtype: SignatureDType, dtypes: TestCase["dtypes"]): string =>
   typeof dtype === "string" ? dtype : (dtypes[dtype.variable] ?? "");
 
 /**
@@ -180,14 +195,14 @@ export function toleranceOfSum(
   // PyTorch has the bytes of float8e4b15 alone.
   if (/^u?int|^float8e4b15$/.test(dtype)) {
     const steps = Math.floor(override.atol ?? 0);
-    return { rtol: 0, atol: steps, rms: 0, ...(steps > 0 && { share: override.share ?? SHARE }) };
+    return { rtol: 0, atol: steps, rms: 0, ...(steps > 0 && { share: override.share ?? MAX_MISMATCHED_FRACTION }) };
   }
   if (own === undefined) return { rtol: 0, atol: 0, rms: 0, ...override };
   const sums = Math.min(own, relative["float32"]!) * Math.max(1, Math.sqrt(terms / SHORT_SUM));
-  const rms = Math.min(Math.max(sums, way), MOST);
+  const rms = Math.min(Math.max(sums, way), MAX_RMS_TOLERANCE);
   return {
     rtol: override.rtol ?? Math.max(own, rms),
-    atol: override.atol ?? smallest[dtype] ?? 0,
+    atol: override.atol ?? smallestSubnormal[dtype] ?? 0,
     rms: override.rms ?? (override.atol === undefined ? rms : 0),
   };
 }

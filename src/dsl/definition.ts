@@ -1,6 +1,6 @@
 /** A kernel as its author defines it. */
-import { type Config, type GivenTolerance, type Space, launchOptionNames } from "../compiled/compiled-kernel.js";
-import { type ByGpu, type ConfigGpu, listsOf } from "../compiled/configs-by-gpu.js";
+import { type Config, type GivenTolerance, type SearchSpace, launchOptionNames } from "../compiled/compiled-kernel.js";
+import { type PerGpu, type ConfigGpu, listsOf } from "../compiled/configs-by-gpu.js";
 import type { KernelTargets } from "../compiled/kernel-targets.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { missingPart, notAKernel, pythonName, unknownPart } from "../diagnostics/catalog/definition-codes.js";
@@ -30,11 +30,11 @@ export interface RawSpec {
   readonly grid: (meta: Meta) => unknown;
   readonly autotune?: {
     readonly key: readonly string[];
-    readonly configs: readonly RawConfig[] | ByGpu<readonly RawConfig[]>;
+    readonly configs: readonly RawConfig[] | PerGpu<readonly RawConfig[]>;
     readonly resetToZero?: readonly string[];
     readonly restoreValue?: readonly string[];
     readonly cacheResults?: boolean;
-    readonly space?: Space;
+    readonly space?: SearchSpace;
   };
   readonly config?: RawConfig | ((meta: Meta) => unknown);
   readonly heuristics?: Readonly<Record<string, (meta: Meta) => unknown>>;

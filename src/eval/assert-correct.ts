@@ -1,6 +1,6 @@
 /** The verdict of `check`. */
-import { type Case, type Evaluation, formatSizes, type Signature } from "../compiled/compiled-kernel.js";
-import { toldApart } from "../compiled/error-kind.js";
+import { type TestCase, type Evaluation, formatSizes, type Signature } from "../compiled/compiled-kernel.js";
+import { describeErrorKind } from "../compiled/error-kind.js";
 import { formatLocation } from "../diagnostics/diagnostic.js";
 
 /**
@@ -8,7 +8,7 @@ import { formatLocation } from "../diagnostics/diagnostic.js";
  *
  * @throws Error that names the case, and the wrong element or the finding's line.
  */
-export function checked({ name }: Pick<Signature, "name">, at: Case, evaluation: Evaluation): Evaluation {
+export function checked({ name }: Pick<Signature, "name">, at: TestCase, evaluation: Evaluation): Evaluation {
   const { comparison, findings, unchecked } = evaluation;
   const where = `${name} at ${formatSizes(at.sizes)}, config ${at.config}`;
   const [first, ...others] = findings;
@@ -26,7 +26,7 @@ export function checked({ name }: Pick<Signature, "name">, at: Case, evaluation:
     const element = worst
       ? `; ${worst.output}[${worst.index.join(", ")}] is ${worst.got}, expected ${worst.expected}`
       : "";
-    throw new Error(`${where}: ${wrong} of ${total} elements are wrong${element}${toldApart(comparison)}`);
+    throw new Error(`${where}: ${wrong} of ${total} elements are wrong${element}${describeErrorKind(comparison)}`);
   }
   return evaluation;
 }

@@ -1,11 +1,11 @@
 /** The launch values of a case. */
-import type { Case, Ranges } from "../compiled/compiled-kernel.js";
+import type { TestCase, Ranges } from "../compiled/compiled-kernel.js";
 import { absentSizes } from "../analysis/optional-sizes.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { rangeOf } from "../ir/walk.js";
 import { Bindings, type Launch } from "./bindings.js";
 
-export function launchOf(ir: KernelIR, at: Case): Launch {
+export function launchOf(ir: KernelIR, at: TestCase): Launch {
   const config = ir.tuning.configs[at.config];
   if (!config) throw new Error(`there is no config ${at.config}; ${ir.name} has ${ir.tuning.configs.length}`);
   const { dtypes, scalars, absent = [], gpu } = at;
@@ -20,7 +20,7 @@ export function launchOf(ir: KernelIR, at: Case): Launch {
 }
 
 /** The declared ranges of a case: of tensors' elements, scalars and constexprs. */
-export function rangesOf(ir: KernelIR, at: Case): Ranges {
+export function rangesOf(ir: KernelIR, at: TestCase): Ranges {
   const declared = ir.params.flatMap((param) => {
     const range = rangeOf(param);
     return range ? [[param.name, range] as const] : [];
@@ -34,12 +34,12 @@ export function rangesOf(ir: KernelIR, at: Case): Ranges {
 }
 
 /** Sizes of a case by name, including derived ones and dims that are constexprs. */
-export function sizesOf(ir: KernelIR, at: Case): Readonly<Record<string, number>> {
+export function sizesOf(ir: KernelIR, at: TestCase): Readonly<Record<string, number>> {
   return { ...at.sizes, ...new Bindings(ir, launchOf(ir, at)).sizes };
 }
 
 /** Constexprs of a case by name, including those that the launch computes. */
-export function constexprsOf(ir: KernelIR, at: Case): Readonly<Record<string, number | boolean | string>> {
+export function constexprsOf(ir: KernelIR, at: TestCase): Readonly<Record<string, number | boolean | string>> {
   const { constexprs } = new Bindings(ir, launchOf(ir, at));
   const entries = Object.entries(constexprs);
   return Object.fromEntries(entries.map(([name, each]) => [name, typeof each === "bigint" ? Number(each) : each]));

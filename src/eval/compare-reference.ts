@@ -3,9 +3,9 @@
  * must agree with the reference much more closely than any narrower dtype does.
  */
 import type { Comparison, GivenTolerance } from "../compiled/compiled-kernel.js";
-import { OutOfTime } from "../compiled/timeout.js";
-import { ALGORITHM } from "../compiled/error-kind.js";
-import { givenFor } from "../compiled/declared-tolerance.js";
+import { EvaluationTimeout } from "../compiled/timeout.js";
+import { ALGORITHM_CHECK } from "../compiled/error-kind.js";
+import { declaredToleranceFor } from "../compiled/declared-tolerance.js";
 import { algorithmTolerance } from "../compiled/tolerance.js";
 import { formatLocation } from "../diagnostics/diagnostic.js";
 import type { KernelIR } from "../ir/nodes.js";
@@ -63,20 +63,20 @@ function algorithm(
   try {
     run = rerun();
   } catch (error) {
-    if (error instanceof OutOfTime) throw error;
-    return `${ALGORITHM}: in float64, ${error instanceof Error ? error.message : String(error)}`;
+    if (error instanceof EvaluationTimeout) throw error;
+    return `${ALGORITHM_CHECK}: in float64, ${error instanceof Error ? error.message : String(error)}`;
   }
   const judged = Object.entries(run.outputs).filter(
     ([name, { dtype }]) => isFloat(dtype as DTypeName) || doubtful.has(name),
   );
-  const limits = (output: string) => algorithmTolerance(givenFor(given, output));
+  const limits = (output: string) => algorithmTolerance(declaredToleranceFor(given, output));
   const found = reference.compare(Object.fromEntries(judged), limits, true);
-  if (typeof found === "string") return `${ALGORITHM}: ${found}`;
+  if (typeof found === "string") return `${ALGORITHM_CHECK}: ${found}`;
   const wrong = found.filter(({ correct }) => !correct);
   if (wrong.length === 0) return "agrees";
   const [rounds] = run.rounded;
   if (!rounds) return { ...joined(wrong), finds: "mistake" };
   const names = wrong.flatMap(({ worst }) => worst?.output ?? []).join(", ");
   const where = rounds.at ? ` at ${formatLocation(rounds.at)}` : "";
-  return `${ALGORITHM}, of ${names}: tl.${rounds.op.name}${where} computes in its own dtype`;
+  return `${ALGORITHM_CHECK}, of ${names}: tl.${rounds.op.name}${where} computes in its own dtype`;
 }

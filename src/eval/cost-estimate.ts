@@ -2,7 +2,7 @@
  * What a case costs, estimated before it runs: every program of the grid, with its blocks and the iterations of its
  * loops. The program at the start of the grid and the one at its end stand for all of them.
  */
-import type { Case, Traffic } from "../compiled/compiled-kernel.js";
+import type { TestCase, Traffic } from "../compiled/compiled-kernel.js";
 import {
   type Argument,
   type Block,
@@ -24,7 +24,7 @@ import { Bindings } from "./bindings.js";
 import { launchOf } from "./case-launch.js";
 
 /** The work of one case of a kernel. */
-export function workOf(ir: KernelIR, at: Case): Traffic {
+export function workOf(ir: KernelIR, at: TestCase): Traffic {
   const bindings = new Bindings(ir, launchOf(ir, at));
   const grid = bindings.host(ir.grid).map(Number);
   const programs = product(grid);

@@ -1,7 +1,7 @@
 /**
  * Evaluates one case of a kernel and compares it with its reference: the implementation of `CompiledKernel.evaluate`.
  */
-import type { Case, EvaluateOptions, Evaluation, Signature, TensorData } from "../compiled/compiled-kernel.js";
+import type { TestCase, EvaluateOptions, Evaluation, Signature, TensorData } from "../compiled/compiled-kernel.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { formatLocation } from "../diagnostics/diagnostic.js";
 import { walkAll } from "../ir/walk.js";
@@ -27,7 +27,7 @@ export interface CaseOptions extends Omit<EvaluateOptions, "lowered"> {
 export function evaluateCase(
   ir: KernelIR,
   signature: Signature,
-  at: Case,
+  at: TestCase,
   tolerance: Tolerances | undefined,
   { inputs: given = {}, special, lowered, tolerance: override = {}, accesses, ...options }: CaseOptions = {},
 ): Evaluation {
@@ -81,7 +81,7 @@ function numbersOf(ir: KernelIR, launch: Launch): Record<string, number | boolea
 export function inputsOf(
   ir: KernelIR,
   signature: Signature,
-  at: Case,
+  at: TestCase,
   special?: EvaluateOptions["special"],
 ): Record<string, TensorData> {
   const drawn = makeInputs(signature, at, { sizes: sizesOf(ir, at), ranges: rangesOf(ir, at) }, special);

@@ -1,8 +1,8 @@
 /** Runs every program of a kernel's grid in-process, and checks every access. */
-import { dataText } from "../compiled/canonical-json.js";
+import { cacheKey } from "../compiled/canonical-json.js";
 import type { Finding, Layout, ProgramOrder, TensorData } from "../compiled/compiled-kernel.js";
 import { checkHostValues } from "./host-values.js";
-import { OutOfTime } from "../compiled/timeout.js";
+import { EvaluationTimeout } from "../compiled/timeout.js";
 import { formatLocation, type Location, TileScriptError } from "../diagnostics/diagnostic.js";
 import { neverWritten } from "../diagnostics/catalog/finding-codes.js";
 import { full } from "../numerics/array.js";
@@ -92,7 +92,8 @@ export function evaluateKernel(ir: KernelIR, run: Run): RunResult {
     const limit = new TimeLimit(run.until);
     program.launch(values, { memory, sanitizer, grid: [x, y, z], limit, prints: run.prints }, numbers);
   } catch (error) {
-    if (error instanceof UnknownAddress || error instanceof OutOfTime || error instanceof TileScriptError) throw error;
+    if (error instanceof UnknownAddress || error instanceof EvaluationTimeout || error instanceof TileScriptError)
+      throw error;
     const { at } = program.running;
     const where = at ? `${formatLocation(at)}: ` : "";
     throw new Error(`${where}${error instanceof Error ? error.message : String(error)}`, { cause: error });
@@ -216,7 +217,7 @@ const MOST_PREPARED = 16;
 function programFor(ir: KernelIR, bindings: Bindings, { dtypes, absent = [], nonFinite = false }: Run): Program {
   let known = prepared.get(ir);
   if (known === undefined) prepared.set(ir, (known = new Map()));
-  const key = dataText([dtypes, bindings.constexprs, absent, nonFinite, bindings.unrounded]);
+  const key = cacheKey([dtypes, bindings.constexprs, absent, nonFinite, bindings.unrounded]);
   let program = known.get(key);
   if (program === undefined) program = new Program(ir, bindings, nonFinite);
   else known.delete(key);

@@ -1,7 +1,7 @@
 /** Runs an operator in-process: its kernels in order, and PyTorch calls between them in float64. */
 import type { Location } from "../diagnostics/diagnostic.js";
 import type {
-  Case,
+  TestCase,
   EvaluateOptions,
   Evaluation,
   Finding,
@@ -46,7 +46,7 @@ type Scalars = Readonly<Record<string, Scalar>>;
 const isScalar = (value: unknown): value is Scalar => ["number", "boolean", "string"].includes(typeof value);
 
 /** Why one of its kernels cannot be launched with the case's sizes; undefined if no known size prevents it. */
-export function operatorRefusal(operator: OperatorIR, at: Case): string | undefined {
+export function operatorRefusal(operator: OperatorIR, at: TestCase): string | undefined {
   for (const [kernel, launched] of launchesKnown(operator, at)) {
     const why = refusal(kernel, launched);
     if (why !== undefined) return `${kernel.name}: ${why}`;
@@ -55,7 +55,7 @@ export function operatorRefusal(operator: OperatorIR, at: Case): string | undefi
 }
 
 /** The work of the launches whose arguments the case decides. */
-export function operatorWork(operator: OperatorIR, at: Case): Work {
+export function operatorWork(operator: OperatorIR, at: TestCase): Work {
   const works = launchesKnown(operator, at).map(([kernel, launched]) => workOf(kernel, launched));
   const guessed = works.some((work) => work.guessed) && ({ guessed: true } as const);
   return works.reduce<Work>((all, { ops, lanes }) => ({ ...all, ops: all.ops + ops, lanes: all.lanes + lanes }), {
@@ -66,7 +66,10 @@ export function operatorWork(operator: OperatorIR, at: Case): Work {
 }
 
 /** Each launch whose arguments the case decides, as a case of its kernel. */
-function launchesKnown({ face, forward, backward }: OperatorIR, at: Case): readonly (readonly [KernelIR, Case])[] {
+function launchesKnown(
+  { face, forward, backward }: OperatorIR,
+  at: TestCase,
+): readonly (readonly [KernelIR, TestCase])[] {
   const { sizes, constexprs } = new Bindings(face, launchOf(face, { ...at, config: 0 }));
   /** Flags and choices that a launch has from the operator's caller or from the author. */
   const chosen = ({ args }: KernelLaunch): Scalars =>
@@ -113,7 +116,7 @@ export interface OperatorOptions extends Omit<EvaluateOptions, "lowered"> {
 export function evaluateOperator(
   operator: OperatorIR,
   signature: Signature,
-  at: Case,
+  at: TestCase,
   tolerance: Tolerances,
   {
     inputs: given = {},
@@ -170,7 +173,7 @@ class Steps {
 
   constructor(
     readonly operator: OperatorIR,
-    readonly at: Case,
+    readonly at: TestCase,
     readonly inputs: ReferenceInputs,
     readonly options: Pick<OperatorOptions, "order" | "nonFinite" | "until" | "lowered"> &
       Pick<Run, "record" | "unrounded">,
@@ -230,7 +233,7 @@ class Steps {
     const here = [...Object.keys(given), ...asked.map(({ name }) => name)];
     const absent = tensorsOf(kernel, "in", "inout", "out").flatMap(({ name }) => (here.includes(name) ? [] : [name]));
     const config = this.at.config % kernel.tuning.configs.length;
-    const at: Case = {
+    const at: TestCase = {
       sizes: { ...sizes, ...numbers },
       dtypes,
       scalars: numbers,

@@ -1,6 +1,6 @@
 /** Draws a case's inputs from its seed. */
 import type {
-  Case,
+  TestCase,
   PartitionSignature,
   Ranges,
   Signature,
@@ -28,7 +28,7 @@ const SMALL = 8;
 /** Draws the tensors that a kernel reads. `sizes` includes derived sizes, `ranges` those of tensors. */
 export function makeInputs(
   signature: Signature,
-  at: Case,
+  at: TestCase,
   {
     sizes = at.sizes,
     ranges = {},
@@ -183,7 +183,7 @@ function notPartition(
 
 function draw(
   tensor: Pick<TensorSignature, "name" | "dtype" | "dims" | "partition">,
-  at: Case,
+  at: TestCase,
   sizes: Readonly<Record<string, number>>,
   range: Ranges[string] | undefined,
 ): TensorData {

@@ -1,6 +1,6 @@
 /** Checks, before anything runs, whether a kernel can be launched with a case's sizes. */
 import { belowMinimumDim, MAX_NUMEL } from "../types/limits.js";
-import type { Case, Layout } from "../compiled/compiled-kernel.js";
+import type { TestCase, Layout } from "../compiled/compiled-kernel.js";
 import { areContiguous, sizeOf } from "../numerics/array.js";
 import { isFloat } from "../numerics/numeric.js";
 import { holdsExactly, round } from "../numerics/numeric-float.js";
@@ -30,7 +30,7 @@ import { layoutStrides } from "./tensor.js";
 import { isPower } from "../types/dims.js";
 
 /** Why the lowered kernel cannot be launched, or undefined if it can. */
-export function refusal(ir: KernelIR, at: Case): string | undefined {
+export function refusal(ir: KernelIR, at: TestCase): string | undefined {
   const launch: LaunchCase = { ir, at, bindings: new Bindings(ir, launchOf(ir, at)) };
   // The wrapper asks for numbers and layouts before it computes with them.
   const required = first(launch, "number", "constant", "contiguous") ?? first(launch, "requirement", "size");
@@ -59,7 +59,7 @@ export function refusal(ir: KernelIR, at: Case): string | undefined {
 /** A case of a kernel, with what the host computes of it. */
 interface LaunchCase {
   readonly ir: KernelIR;
-  readonly at: Case;
+  readonly at: TestCase;
   readonly bindings: Bindings;
 }
 
@@ -135,7 +135,7 @@ function whyNot(condition: Precondition, { ir, at, bindings }: LaunchCase): stri
 }
 
 /** About a number of the caller's. */
-function unheld({ param }: PreconditionOf<"number">, at: Case, bindings: Bindings): string | undefined {
+function unheld({ param }: PreconditionOf<"number">, at: TestCase, bindings: Bindings): string | undefined {
   const value = at.scalars?.[param.name] ?? param.default;
   const why = value === undefined ? undefined : whyNoNumber(bindings.dtype(param.dtype), Number(value));
   return why === undefined ? undefined : `${param.name} ${why}`;
@@ -196,7 +196,7 @@ interface Memory {
 }
 
 /** Undefined for a tensor that is left out. */
-function memoryOf(param: TensorParam, { absent, layouts = {} }: Case, bindings: Bindings): Memory | undefined {
+function memoryOf(param: TensorParam, { absent, layouts = {} }: TestCase, bindings: Bindings): Memory | undefined {
   if (absent?.includes(param.name)) return undefined;
   const layout = layouts[param.name] ?? "contiguous";
   const shape = param.dims.map((dim) => Number(bindings.constant(dim)));

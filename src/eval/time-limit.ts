@@ -1,5 +1,5 @@
 /** The end of a case that runs for too long. */
-import { OutOfTime } from "../compiled/timeout.js";
+import { EvaluationTimeout } from "../compiled/timeout.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 
 /** How many steps pass between two looks at the clock. */
@@ -13,6 +13,6 @@ export class TimeLimit {
 
   /** @throws OutOfTime */
   check(at: Location | undefined): void {
-    if (++this.#steps % STEPS === 0 && performance.now() > this.until) throw new OutOfTime(at);
+    if (++this.#steps % STEPS === 0 && performance.now() > this.until) throw new EvaluationTimeout(at);
   }
 }

@@ -6,7 +6,7 @@ const WHOLE = 200;
 const EDGE = 3;
 
 /** `[[1, 2, …, 9, 10], …]`, one line for each row; `at` gives the element at these indices. */
-export function valuesText(shape: readonly number[], at: (indices: readonly number[]) => number | bigint): string {
+export function formatArray(shape: readonly number[], at: (indices: readonly number[]) => number | bigint): string {
   const whole = shape.reduce((product, dim) => product * dim, 1) <= WHOLE;
   const text = (indices: readonly number[]): string => {
     const axis = indices.length;

@@ -1,7 +1,7 @@
 /** Binds the arguments of a call: reads sizes and dtypes from them, and refuses those that the kernel cannot take. */
 import { jsonText } from "../compiled/canonical-json.js";
 import {
-  type Case,
+  type TestCase,
   type CompiledKernel,
   type ConstexprSignature,
   type Layout,
@@ -19,8 +19,8 @@ type Constant = number | boolean | string;
 type Given = Readonly<Record<string, unknown>>;
 
 /** A call in the form that the evaluator and the worker take. */
-export interface Bound {
-  readonly at: Case;
+export interface BoundCall {
+  readonly at: TestCase;
   readonly inputs: Readonly<Record<string, TensorData>>;
 }
 
@@ -29,7 +29,7 @@ export interface Bound {
  *
  * @throws TileScriptError if a name is not a constexpr of the kernel, or not one that the caller can set.
  */
-export function configPart({ signature }: CompiledKernel, given: Given, at: Location | undefined): Given {
+export function configOverrides({ signature }: CompiledKernel, given: Given, at: Location | undefined): Given {
   const known = new Map(signature.constexprs.map((each) => [each.name, each]));
   const part = Object.entries(given).filter(([name, value]) => {
     if (value === undefined) return false;
@@ -53,8 +53,8 @@ export function bindCall(
   given: Given,
   constexprs: Given,
   location: Location | undefined,
-  gpu?: Case["gpu"],
-): Bound {
+  gpu?: TestCase["gpu"],
+): BoundCall {
   return new Binder(kernel, location, gpu).bind(given, constexprs);
 }
 
@@ -65,10 +65,10 @@ class Binder {
   constructor(
     readonly kernel: CompiledKernel,
     readonly location: Location | undefined,
-    readonly gpu: Case["gpu"],
+    readonly gpu: TestCase["gpu"],
   ) {}
 
-  bind(given: Given, constexprs: Given): Bound {
+  bind(given: Given, constexprs: Given): BoundCall {
     const { signature } = this.kernel;
     this.#checkNames(given);
     for (const name of signature.sizes) if (given[name] !== undefined) this.#size(name, given[name], "the size given");
@@ -102,7 +102,7 @@ class Binder {
     const absent = signature.tensors.filter(({ name, role, optional }) =>
       role === "out" ? optional && !this.#asks(name, given[name]) : !arrays.has(name),
     );
-    const at: Case = {
+    const at: TestCase = {
       sizes: valuesOf(this.#sizes),
       dtypes: valuesOf(this.#dtypes),
       scalars,
@@ -225,7 +225,7 @@ class Binder {
   }
 
   /** Compares shapes with derived sizes. */
-  #checkComputed(at: Case, arrays: ReadonlyMap<string, NDArray>): void {
+  #checkComputed(at: TestCase, arrays: ReadonlyMap<string, NDArray>): void {
     const sizes = this.kernel.sizes(at);
     for (const { name, dims } of this.kernel.signature.tensors) {
       const shape = arrays.get(name)?.shape;

@@ -3,7 +3,7 @@ import { fail } from "../diagnostics/diagnostic.js";
 import { hostArray } from "../diagnostics/catalog/call-codes.js";
 import { normal, uniform } from "../numerics/seeded-random.js";
 import { areContiguous, sizeOf, stridedIndex, stridesOf } from "../numerics/array.js";
-import { valuesText } from "./array-text.js";
+import { formatArray } from "./array-text.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { type DType, type DTypeName, dtypes, isDType } from "../types/dtype.js";
 import { isBig, isFloat } from "../numerics/numeric.js";
@@ -181,7 +181,7 @@ export class NDArray<out D extends DTypeName = DTypeName> {
     const { dtype, shape, strides } = this;
     const at = (indices: readonly number[]): number | bigint =>
       this.#memory[indices.reduce((place, index, axis) => place + index * strides[axis]!, this.#offset)]!;
-    return `NDArray ${dtype}[${shape.join(", ")}] ${valuesText(shape, at)}`;
+    return `NDArray ${dtype}[${shape.join(", ")}] ${formatArray(shape, at)}`;
   }
 
   /** A view with two axes swapped. Negative axes count from the end. */

@@ -14,7 +14,7 @@
  *
  * Values are positional, metadata is named. Program order is the list's order, so effects keep it for free.
  */
-import type { Config, Space, GivenTolerance, Specialize } from "../compiled/compiled-kernel.js";
+import type { Config, SearchSpace, GivenTolerance, Specialize } from "../compiled/compiled-kernel.js";
 import type { DeclaredTargets } from "../compiled/kernel-targets.js";
 import type { DeviceProperties } from "../compiled/device-properties.js";
 import type { Diagnostic, Location } from "../diagnostics/diagnostic.js";
@@ -319,7 +319,7 @@ export interface Tuning {
   readonly restoreValue: readonly string[];
   readonly cacheResults?: boolean;
   /** The search space for better configs. */
-  readonly space?: Space;
+  readonly space?: SearchSpace;
 }
 
 /** Options of the jit decorator and of every launch, by the author's names. */

@@ -1,5 +1,5 @@
 /** Prints the IR as stable text, one statement per line. Tests compare it. */
-import { literalText } from "../compiled/canonical-json.js";
+import { formatLiteral } from "../compiled/canonical-json.js";
 import {
   type Argument,
   type Block,
@@ -76,7 +76,7 @@ class Printer {
     if (isDType(argument)) return dtypeDisplayName(argument.dtype);
     if (isFunction(argument)) return functionName(this.ir, argument.function);
     if (!isLiteral(argument)) return "?";
-    return literalText(argument.value);
+    return formatLiteral(argument.value);
   }
 
   private list(values: readonly (Argument | undefined)[]): string {

@@ -17,11 +17,11 @@ import { printIR } from "../ir/print.js";
 import type { SourceIndex } from "../ir/source.js";
 import { measuringOf } from "./tuning-interface.js";
 import { proofFrom } from "./proof.js";
-import { lackingWith } from "./missing-preconditions.js";
+import { obligationsWithPreconditions } from "./missing-preconditions.js";
 import { specializedConfigs, specializedFor } from "./warp-specialization.js";
-import { givenFor } from "../compiled/declared-tolerance.js";
+import { declaredToleranceFor } from "../compiled/declared-tolerance.js";
 import { toleranceFor } from "../compiled/tolerance.js";
-import { failOn, loweredOf, traceAndCheck } from "./trace-and-check.js";
+import { throwIfErrors, loweredOf, traceAndCheck } from "./trace-and-check.js";
 
 export interface CompileOptions {
   /** Reads the author's source: names, comments, and errors that only the source shows. */
@@ -39,7 +39,7 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
   if (kernel instanceof OperatorDefinition) return compileOperator(kernel, source, (part) => compile(part, { source }));
   const definition = definitionOf(kernel);
   const { ir, seen } = traceAndCheck(definition, source, configs);
-  failOn(seen);
+  throwIfErrors(seen);
   const lowered = loweredOf(ir);
   const signature = signatureOf(lowered);
   const file = `${signature.name}.py`;
@@ -53,7 +53,7 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     const given = { ...ir.tolerance, ...tolerance };
     const known = { sizes: sizesOf(ir, at), dtypes: at.dtypes };
     const toleranceOf = (output: string, dtype: string) =>
-      toleranceFor(dtype, signature, known, "eval", givenFor(given, output));
+      toleranceFor(dtype, signature, known, "eval", declaredToleranceFor(given, output));
     return evaluateCase(ir, signature, at, toleranceOf, { ...options, tolerance: given, ...(both && { lowered }) });
   };
   let proof: Certificate | undefined;
@@ -80,7 +80,7 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     work: (at) => workOf(ir, at),
     refusal: (at) => refusal(lowered, at),
     proof: (cache) => (proof ??= proofFrom(cache, ir, lowered)),
-    lacking: (requires = []) => lackingWith(definition, source, requires),
+    suggestPreconditions: (requires = []) => obligationsWithPreconditions(definition, source, requires),
     evaluate,
     check: (at, options) => checked(signature, at, evaluate(at, options)),
   };

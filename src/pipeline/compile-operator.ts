@@ -13,10 +13,10 @@ import { evaluateOperator, operatorRefusal, operatorWork } from "../eval/evaluat
 import type { KernelIR } from "../ir/nodes.js";
 import { printIR } from "../ir/print.js";
 import type { SourceIndex } from "../ir/source.js";
-import { givenFor } from "../compiled/declared-tolerance.js";
+import { declaredToleranceFor } from "../compiled/declared-tolerance.js";
 import { toleranceFor } from "../compiled/tolerance.js";
 import { joinedProofs, proofFrom } from "./proof.js";
-import { failOn, loweredOf, traceAndCheck } from "./trace-and-check.js";
+import { throwIfErrors, loweredOf, traceAndCheck } from "./trace-and-check.js";
 
 /** `compilePart` compiles a kernel by itself. */
 export function compileOperator(
@@ -33,7 +33,7 @@ export function compileOperator(
     return part.ir;
   };
   const operator = traceOperator(definition, traceKernel, source);
-  failOn(seen);
+  throwIfErrors(seen);
   const { face, kernels } = operator;
   const lowered = kernels.map(loweredOf);
   const signature = operatorSignature(operator);
@@ -46,7 +46,7 @@ export function compileOperator(
     const given = { ...face.tolerance, ...tolerance };
     const known = { sizes: sizesOf(face, { ...at, config: 0 }), dtypes: at.dtypes };
     const toleranceOf = (output: string, dtype: string) =>
-      toleranceFor(dtype, signature, known, "eval", givenFor(given, output));
+      toleranceFor(dtype, signature, known, "eval", declaredToleranceFor(given, output));
     const forms = both && { lowered: new Map(kernels.map((kernel, i) => [kernel, lowered[i]!])) };
     return evaluateOperator(operator, signature, at, toleranceOf, { ...options, tolerance: given, ...forms });
   };

@@ -1,6 +1,6 @@
 /** What stands open of a kernel if its launches had to meet more than its author wrote. */
 import { preconditions } from "../analysis/preconditions.js";
-import type { HostExpression, Lack } from "../compiled/compiled-kernel.js";
+import type { HostExpression, MissingPrecondition } from "../compiled/compiled-kernel.js";
 import { TileScriptError } from "../diagnostics/diagnostic.js";
 import { KernelDefinition } from "../dsl/definition.js";
 import * as tl from "../dsl/tl.js";
@@ -13,11 +13,11 @@ type Meta = Readonly<Record<string, unknown>>;
 type Operation = (...operands: readonly unknown[]) => unknown;
 
 /** Undefined where no launch can be asked that. */
-export function lackingWith(
+export function obligationsWithPreconditions(
   definition: KernelDefinition,
   source: SourceIndex | undefined,
   conditions: readonly HostExpression[],
-): readonly Lack[] | undefined {
+): readonly MissingPrecondition[] | undefined {
   try {
     // The kernel was checked; what else a requirement asks of its text, such as keys of an autotuner, is the writer's.
     const ir = trace(requiring(definition, conditions), source);

@@ -1,6 +1,6 @@
 /** The kernel object that authors hold: its definition, with methods that run it. */
-import { dataText } from "../compiled/canonical-json.js";
-import { type Bound, bindCall, configPart } from "../host-call/bind.js";
+import { cacheKey } from "../compiled/canonical-json.js";
+import { type BoundCall, bindCall, configOverrides } from "../host-call/bind.js";
 import { NDArray } from "../host-call/ndarray.js";
 import type { CallOptions, KernelEvaluation, KernelRun, RunOptions } from "../host-call/types.js";
 import type { CompiledKernel, Evaluation, TensorData } from "../compiled/compiled-kernel.js";
@@ -17,7 +17,7 @@ import { checkTolerance } from "../compiled/declared-tolerance.js";
 type Given = Readonly<Record<string, unknown>>;
 
 /** What the host provides to run kernels. */
-export interface Host {
+export interface KernelHost {
   build(kernel: unknown): Promise<CompiledKernel>;
   call: typeof callOnDevice;
 }
@@ -26,7 +26,7 @@ class RunnableKernel extends KernelDefinition {
   readonly #built = new Map<string, Promise<CompiledKernel>>();
 
   constructor(
-    readonly host: Host,
+    readonly host: KernelHost,
     ...definition: ConstructorParameters<typeof KernelDefinition>
   ) {
     super(...definition);
@@ -68,15 +68,15 @@ class RunnableKernel extends KernelDefinition {
   ) {
     checkTolerance(this.name, tolerance, location);
     const plain = await this.#build({});
-    const config = configPart(plain, constexprs, location);
+    const config = configOverrides(plain, constexprs, location);
     const kernel = await this.#build(config);
-    const { at, inputs: given }: Bound = bindCall(kernel, inputs, constexprs, location, gpu);
+    const { at, inputs: given }: BoundCall = bindCall(kernel, inputs, constexprs, location, gpu);
     return { kernel, at, given, tuned: Object.keys(config).length === 0 };
   }
 
   /** The kernel with its own configs, or with one: the first, overridden by `config`. */
   #build(config: Given): Promise<CompiledKernel> {
-    const key = dataText(Object.entries(config).sort());
+    const key = cacheKey(Object.entries(config).sort());
     let built = this.#built.get(key);
     if (!built) this.#built.set(key, (built = this.host.build(key === "[]" ? this : this.#with(config))));
     return built;
@@ -93,7 +93,7 @@ class RunnableKernel extends KernelDefinition {
 }
 
 /** Makes the `kernel` function of a host. */
-export function kernelOn(host: Host): KernelFunction {
+export function kernelOn(host: KernelHost): KernelFunction {
   return ((name: string, spec: RawSpec, body: (args: Record<string, Handle>) => unknown, ...further: unknown[]) => {
     const defined = new RunnableKernel(host, name, spec, body, captureLocation());
     checkDefinition(defined, further);

@@ -33,7 +33,7 @@ export function traceAndCheck(
 ): Traced {
   const files = definition.at ? [definition.at.file] : [];
   const seen = [...(source?.lint(files) ?? [])];
-  failOn(seen);
+  throwIfErrors(seen);
   const traced = trace(definition, source);
   const ir = configs ? withConfigs(traced, configs) : traced;
   seen.push(
@@ -64,7 +64,7 @@ export function loweredOf(ir: KernelIR): KernelIR {
 }
 
 /** @throws TileScriptError with all of them, if one is an error. */
-export function failOn(diagnostics: readonly Diagnostic[]): void {
+export function throwIfErrors(diagnostics: readonly Diagnostic[]): void {
   if (diagnostics.some(({ severity }) => severity === "error")) throw new TileScriptError(diagnostics);
 }
 

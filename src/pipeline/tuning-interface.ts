@@ -2,7 +2,7 @@
 import { isPipelined, tileRoles } from "../analysis/tile-roles.js";
 import { checkConfigs } from "../check/configs.js";
 import { checkLimits } from "../check/tile-limits.js";
-import type { Case, CompiledKernel, Config, FoundConfigs } from "../compiled/compiled-kernel.js";
+import type { TestCase, CompiledKernel, Config, FoundConfigs } from "../compiled/compiled-kernel.js";
 import { fail } from "../diagnostics/diagnostic.js";
 import { configsInSource } from "../diagnostics/catalog/config-codes.js";
 import { specValue } from "../diagnostics/catalog/definition-codes.js";
@@ -23,14 +23,14 @@ export function measuringOf(
   const { at, flops, tuning } = ir;
   return {
     providers: Object.keys(ir.providers),
-    ...(flops && { flops: (given: Case) => flopsOf(ir, flops, given) }),
+    ...(flops && { flops: (given: TestCase) => flopsOf(ir, flops, given) }),
     ...(tuning.key && {
       tuning: {
         ...(tuning.byGpu && { byGpu: true as const }),
         ...(tuning.space && { space: tuning.space }),
         roles: tileRoles(ir),
         pipelined: isPipelined(ir),
-        traffic: (config: Config, given: Case) => workOf(withConfigs(ir, [config]), { ...given, config: 0 }),
+        traffic: (config: Config, given: TestCase) => workOf(withConfigs(ir, [config]), { ...given, config: 0 }),
         unfit: (config: Config) => {
           const alone = withConfigs(ir, [config]);
           return [...checkConfigs(alone), ...checkLimits(alone)][0]?.message;
@@ -45,7 +45,7 @@ export function measuringOf(
   };
 }
 
-function flopsOf(ir: KernelIR, flops: NonNullable<KernelIR["flops"]>, at: Case): number {
+function flopsOf(ir: KernelIR, flops: NonNullable<KernelIR["flops"]>, at: TestCase): number {
   const count = flops({ ...sizesOf(ir, at), ...at.scalars, ...at.constexprs });
   if (typeof count === "number" && count >= 0) return count;
   return fail(specValue.flops(ir.name, count), ir.at);

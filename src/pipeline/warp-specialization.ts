@@ -6,7 +6,7 @@ import type { KernelIR } from "../ir/nodes.js";
 import { specialize, type Specialized } from "../codegen/warp-specialize/pattern/specialize.js";
 import { Unsuited } from "../codegen/warp-specialize/pattern/not-specializable.js";
 
-export interface SpecializedFor {
+export interface WarpSpecializedKernel {
   /**
    * The form, for what a caller asks, by default what the spec says.
    *
@@ -17,7 +17,7 @@ export interface SpecializedFor {
   warnings(asked?: Specialize): readonly Diagnostic[];
 }
 
-export function specializedFor(ir: KernelIR, lowered: KernelIR): SpecializedFor {
+export function specializedFor(ir: KernelIR, lowered: KernelIR): WarpSpecializedKernel {
   let known: Specialized | Unsuited | undefined;
   const found = () => (known ??= specialize(ir, lowered));
   return {

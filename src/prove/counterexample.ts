@@ -2,8 +2,8 @@
  * Searches for the smallest case where something is wrong. Terms say which sizes are worth a try; only the evaluator
  * decides, so a case that is shown is real. The search counts steps, never time.
  */
-import type { Case, Evaluation, Finding } from "../compiled/compiled-kernel.js";
-import { sizesAround } from "../compiled/boundary-sizes.js";
+import type { TestCase, Evaluation, Finding } from "../compiled/compiled-kernel.js";
+import { boundarySizes } from "../compiled/boundary-sizes.js";
 import type { FindingCode } from "../diagnostics/catalog/index.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import { type KernelIR, paramsOf } from "../ir/nodes.js";
@@ -17,10 +17,10 @@ import { Valuation, type Values } from "./valuation.js";
 /** How cases of the kernel are run. */
 export interface Trial {
   /** Why a case cannot be launched, or undefined. */
-  refusal(at: Case): string | undefined;
+  refusal(at: TestCase): string | undefined;
   /** Lanes that a case computes. */
-  lanes(at: Case): number;
-  evaluate(at: Case): Evaluation;
+  lanes(at: TestCase): number;
+  evaluate(at: TestCase): Evaluation;
 }
 
 /** What may go wrong: a point where all `given` hold and `holds` does not. */
@@ -39,7 +39,7 @@ export interface Question {
   /** Only cases that are too large for the evaluator could show it. */
   readonly isTooLarge?: boolean;
   /** How tensors lie in memory, for what only other strides than those of dense tensors show. */
-  readonly layouts?: Case["layouts"];
+  readonly layouts?: TestCase["layouts"];
 }
 
 /** An access as something that others may meet. */
@@ -52,7 +52,7 @@ export interface Spot {
 }
 
 export interface Witness {
-  readonly at: Case;
+  readonly at: TestCase;
   readonly finding: Finding;
 }
 
@@ -91,7 +91,7 @@ export function findWitness(
 
 /** What the evaluator finds of a question. */
 function findingAt(
-  at: Case,
+  at: TestCase,
   { places, finds }: Question,
   trial: Trial,
   budget: Budget,
@@ -113,7 +113,7 @@ const isSame = (x: Location | undefined, y: Location | undefined): boolean =>
   x?.file === y?.file && x?.line === y?.line && x?.column === y?.column;
 
 /** The case with these sizes, the first member of each dtype variable and contiguous tensors. */
-function caseOf(ir: KernelIR, config: number, values: Values): Case {
+function caseOf(ir: KernelIR, config: number, values: Values): TestCase {
   const of = (name: string) => values.get(name) ?? 1;
   const sizes = paramsOf(ir, "size").flatMap(({ name, derived }) => (derived ? [] : [[name, of(name)] as const]));
   const constexprs = paramsOf(ir, "constexpr");
@@ -232,7 +232,7 @@ class Search {
     );
     const constants = [...terms].filter(isNumber).map(({ value }) => Math.abs(Number(value)));
     const blocks = [...new Set(constants)].filter((value) => value > 3 && value <= 4096).sort((x, y) => x - y);
-    const around = blocks.slice(0, LIMITS.values).flatMap(sizesAround);
+    const around = blocks.slice(0, LIMITS.values).flatMap(boundarySizes);
     return [...new Set([1, 0, 2, 3, 5, 8, 16, ...around])].sort((x, y) => costOf(x) - costOf(y));
   }
 

@@ -3,7 +3,7 @@
  * program, turn and lane to its end. They are suggestions for `requires`.
  */
 import type { Precondition } from "../analysis/preconditions.js";
-import type { HostExpression, Lack, Property } from "../compiled/compiled-kernel.js";
+import type { HostExpression, MissingPrecondition, ProofProperty } from "../compiled/compiled-kernel.js";
 import { type KernelIR, paramsOf } from "../ir/nodes.js";
 import {
   conditionsOf,
@@ -31,7 +31,7 @@ import { withMonomials } from "./algebra/monomial.js";
 import type { Duties } from "./properties/obligations.js";
 import type { Question } from "./counterexample.js";
 
-const PROPERTIES: readonly (readonly [Property, Duties])[] = [
+const PROPERTIES: readonly (readonly [ProofProperty, Duties])[] = [
   ["bounds", boundsDuties],
   ["coverage", coverageDuties],
   ["dividend", dividendDuties],
@@ -42,7 +42,7 @@ const STEPS = { each: 20_000, rest: 4_000 } as const;
 const LONGEST = 13;
 
 /** What is open of a kernel in its first config, each with the conditions of which one would do, the plainest first. */
-export function lacking(ir: KernelIR, checked: readonly Precondition[]): readonly Lack[] {
+export function lacking(ir: KernelIR, checked: readonly Precondition[]): readonly MissingPrecondition[] {
   return withTerms(() => withMonomials(() => lacks(modelOf(ir, checked, fixedValues(ir)))));
 }
 
@@ -54,7 +54,7 @@ function fixedValues(ir: KernelIR): Readonly<Record<string, number | boolean | s
   );
 }
 
-function lacks(model: Model): readonly Lack[] {
+function lacks(model: Model): readonly MissingPrecondition[] {
   const steps = new Budget(STEPS.each, STEPS.rest);
   steps.refill();
   const stand = { model, contexts: new Contexts(model, steps) };

@@ -2,7 +2,7 @@
  * Proves what must hold of a kernel for every shape and config: first with configs as symbols, then what is left for each
  * config, then looks for a case where it is wrong. What is neither proved nor refuted is unknown, with what is missing.
  */
-import { dataText } from "../compiled/canonical-json.js";
+import { cacheKey } from "../compiled/canonical-json.js";
 import type { Precondition } from "../analysis/preconditions.js";
 import type { Certificate, Verdict } from "../compiled/compiled-kernel.js";
 import { type KernelIR, type OpStatement, paramsOf } from "../ir/nodes.js";
@@ -90,7 +90,7 @@ class Prover {
     const fixed = configs.map(({ values }) =>
       Object.fromEntries(Object.entries(values).filter(([name]) => !isSymbol(name))),
     );
-    return [...new Map(fixed.map((values) => [dataText(values), values])).values()];
+    return [...new Map(fixed.map((values) => [cacheKey(values), values])).values()];
   }
 
   #config(index: number): Stand {
@@ -101,7 +101,7 @@ class Prover {
 
   /** The first config of those that differ in launch options alone. */
   #distinctConfigs(): readonly number[] {
-    const places = this.ir.tuning.configs.map(({ values }, index) => [dataText(values), index] as const);
+    const places = this.ir.tuning.configs.map(({ values }, index) => [cacheKey(values), index] as const);
     return [...new Map(places.toReversed()).values()].toSorted((x, y) => x - y);
   }
 

@@ -1,8 +1,8 @@
 /** The author's file with other configs: only the lists of configs change. */
-import { literalText } from "../compiled/canonical-json.js";
+import { formatLiteral } from "../compiled/canonical-json.js";
 import { ts } from "./typescript.js";
 import type { Config, FoundConfigs } from "../compiled/compiled-kernel.js";
-import { exactly, gpuText } from "../compiled/configs-by-gpu.js";
+import { configsForExactGpu, gpuText } from "../compiled/configs-by-gpu.js";
 import type { SourceIndex } from "../ir/source.js";
 import { property, type WrittenConfigs, writtenConfigs } from "./spec-locations.js";
 import { locate } from "./sites.js";
@@ -34,7 +34,7 @@ type ByGpu = Extract<WrittenConfigs, { kind: "by GPU" }>;
 function changesByGpu(written: ByGpu, found: readonly FoundConfigs[]): readonly Change[] {
   const groups = new Map<string, readonly FoundConfigs[]>();
   for (const each of found) {
-    const gpu = gpuText(each.architecture ? exactly(each.architecture) : undefined);
+    const gpu = gpuText(each.architecture ? configsForExactGpu(each.architecture) : undefined);
     groups.set(gpu, [...(groups.get(gpu) ?? []), each]);
   }
   const added: Record<"cuda" | "hip", (readonly [string, readonly FoundConfigs[]])[]> = { cuda: [], hip: [] };
@@ -127,5 +127,5 @@ function kept(list: ts.ArrayLiteralExpression | undefined, { at }: Config): stri
 function configText(config: Config): string {
   const { at: _, gpu: __, values, ...launch } = config;
   const entries = Object.entries({ ...values, ...launch }).filter(([, value]) => value !== undefined);
-  return `{ ${entries.map(([name, value]) => `${name}: ${literalText(value)}`).join(", ")} }`;
+  return `{ ${entries.map(([name, value]) => `${name}: ${formatLiteral(value)}`).join(", ")} }`;
 }

@@ -1,6 +1,6 @@
 /** Where the author wrote the parts of a kernel's spec. */
 import { ts } from "./typescript.js";
-import { type ByGpu, listsOf } from "../compiled/configs-by-gpu.js";
+import { type PerGpu, listsOf } from "../compiled/configs-by-gpu.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import type { SpecPlaces } from "../ir/source.js";
 import { locate, unwrap } from "./sites.js";
@@ -53,7 +53,7 @@ function configPlaces(spec: ts.Expression | undefined): readonly Location[] {
 /** How `autotune.configs` is written: a list, or lists by GPU, with the object that has those. */
 export type WrittenConfigs =
   | { readonly kind: "list"; readonly list: ts.ArrayLiteralExpression }
-  | ({ readonly kind: "by GPU"; readonly object: ts.ObjectLiteralExpression } & ByGpu<ts.ArrayLiteralExpression>);
+  | ({ readonly kind: "by GPU"; readonly object: ts.ObjectLiteralExpression } & PerGpu<ts.ArrayLiteralExpression>);
 
 /** Those of a call of `kernel`; undefined where they are computed. */
 export function writtenConfigs(call: ts.Node): WrittenConfigs | undefined {

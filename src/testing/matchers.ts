@@ -14,8 +14,8 @@ import { UsageError } from "../runtime/system/errors.js";
 import { textReport } from "../runtime/report/text.js";
 import { summarize } from "../runtime/verify/summary.js";
 import { verify } from "../runtime/verify/plan-cases.js";
-import { toldApart } from "../compiled/error-kind.js";
-import { givenFor } from "../compiled/declared-tolerance.js";
+import { describeErrorKind } from "../compiled/error-kind.js";
+import { declaredToleranceFor } from "../compiled/declared-tolerance.js";
 import { toleranceOfSum } from "../compiled/tolerance.js";
 
 /** What is verified, and where: as on the command line, everything that is left out is chosen. */
@@ -103,7 +103,9 @@ function complaints(
   const seen = findings.map(({ code, message, at }) => formatDiagnostic({ code, severity: "error", message, at }));
   const disagrees =
     correct === false
-      ? [`${comparison!.wrong} of ${comparison!.total} elements are not the reference's${toldApart(comparison!)}`]
+      ? [
+          `${comparison!.wrong} of ${comparison!.total} elements are not the reference's${describeErrorKind(comparison!)}`,
+        ]
       : [];
   const differing = Object.entries(expected).flatMap(([name, values]) => {
     const got = outputs[name];
@@ -111,7 +113,7 @@ function complaints(
     const due = dueOf(values as NDArray | TypedArray | Nested);
     if (due.shape.join() !== got.shape.join())
       return [`${name} has shape [${got.shape.join(", ")}], expected [${due.shape.join(", ")}]`];
-    const limits = toleranceOfSum(got.dtype, 1, 0, givenFor(tolerance, name));
+    const limits = toleranceOfSum(got.dtype, 1, 0, declaredToleranceFor(tolerance, name));
     const { correct: agrees, wrong, total, worst } = compareOutput(name, tensorData(got), due, limits);
     if (agrees) return [];
     const element = worst ? `; ${name}[${worst.index.join(", ")}] is ${worst.got}, expected ${worst.expected}` : "";

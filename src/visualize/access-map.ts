@@ -1,6 +1,6 @@
 /** What happens to each element of a tensor: the content of a picture, without its looks. */
 import type { Access } from "../compiled/access.js";
-import { type Cell, foldOf, keyOf, PlacedTensor } from "./placed-tensor.js";
+import { type Cell, foldOf, keyOf, TensorGrid } from "./placed-tensor.js";
 
 export const LOADED = 1;
 export const STORED = 2;
@@ -21,8 +21,8 @@ export interface Counts {
 }
 
 /** A tensor, what is done to each place, and by which lines. */
-export interface Touched {
-  readonly placed: PlacedTensor;
+export interface TensorAccessMap {
+  readonly placed: TensorGrid;
   readonly states: ReadonlyMap<number, { readonly cell: Cell; readonly state: number }>;
   readonly counts: Counts;
   /** Lanes that are not active and fall nowhere in the picture. */
@@ -35,7 +35,7 @@ export interface Touched {
 const DONE = { load: LOADED, store: STORED, atomic: LOADED | STORED, poll: LOADED } as const;
 
 /** The accesses by launch and tensor, in the order of the first of each. */
-export function byTensor(accesses: readonly Access[]): readonly (readonly [PlacedTensor, readonly Access[]])[] {
+export function byTensor(accesses: readonly Access[]): readonly (readonly [TensorGrid, readonly Access[]])[] {
   const groups = new Map<string, Access[]>();
   for (const access of accesses) {
     const key = `${access.launch} ${access.tensor}`;
@@ -45,11 +45,11 @@ export function byTensor(accesses: readonly Access[]): readonly (readonly [Place
   }
   const lists = [...groups.values()];
   const fold = foldOf(lists.map(([first]) => first!.shape));
-  return lists.map((list) => [new PlacedTensor(list[0]!.tensor, list[0]!.shape, fold), list]);
+  return lists.map((list) => [new TensorGrid(list[0]!.tensor, list[0]!.shape, fold), list]);
 }
 
 /** What these accesses do to each tensor. */
-export function touchedTensors(accesses: readonly Access[]): readonly Touched[] {
+export function accessMaps(accesses: readonly Access[]): readonly TensorAccessMap[] {
   return byTensor(accesses).map(([placed, list]) => {
     const states = new Map<number, { cell: Cell; state: number }>();
     let elsewhere = 0;
@@ -75,7 +75,7 @@ export function touchedTensors(accesses: readonly Access[]): readonly Touched[] 
 const MARGIN = 1;
 const LEAST_MARGIN = 16;
 
-function isFar({ rows, columns }: PlacedTensor, [row, column]: Cell): boolean {
+function isFar({ rows, columns }: TensorGrid, [row, column]: Cell): boolean {
   const beyond = (index: number, size: number): boolean => {
     const margin = Math.max(LEAST_MARGIN, MARGIN * size);
     return !(index >= -margin && index < size + margin);
@@ -83,7 +83,7 @@ function isFar({ rows, columns }: PlacedTensor, [row, column]: Cell): boolean {
   return beyond(row, rows) || beyond(column, columns);
 }
 
-function counted(states: Touched["states"]): Counts {
+function counted(states: TensorAccessMap["states"]): Counts {
   const counts = { loaded: 0, stored: 0, both: 0, masked: 0, refused: 0 };
   for (const { state } of states.values()) {
     if (state & LOADED) counts.loaded++;

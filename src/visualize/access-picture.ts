@@ -2,7 +2,7 @@
 import type { Access } from "../compiled/access.js";
 import { drawPanels, type Drawn, type Panel } from "./panels.js";
 import { blockOf, type Cell, keyOf } from "./placed-tensor.js";
-import { type Counts, LOADED, MASKED, REFUSED, STORED, type Touched, touchedTensors } from "./access-map.js";
+import { type Counts, LOADED, MASKED, REFUSED, STORED, type TensorAccessMap, accessMaps } from "./access-map.js";
 
 const LEGEND = [
   { look: "loaded", words: "loaded" },
@@ -14,7 +14,7 @@ const LEGEND = [
 
 /** SVG text of the accesses: those of one program, or of several together. */
 export function accessPicture(accesses: readonly Access[]): string {
-  const touched = touchedTensors(accesses);
+  const touched = accessMaps(accesses);
   const counts = touched.map((each) => each.counts);
   const notes = accesses.length === 0 ? ["Nothing is read or written."] : [];
   return drawPanels(
@@ -29,7 +29,7 @@ export function accessPicture(accesses: readonly Access[]): string {
   );
 }
 
-function elsewhereOf(touched: readonly Touched[]): readonly string[] {
+function elsewhereOf(touched: readonly TensorAccessMap[]): readonly string[] {
   return touched.flatMap(({ elsewhere, placed }) =>
     elsewhere > 0 ? [`${placed.name}: ${grouped(elsewhere)} further lanes, not active, lie beyond the picture.`] : [],
   );
@@ -43,7 +43,7 @@ function titleOf(accesses: readonly Access[]): string {
   return kernels ? `${kernels}: ${who}` : "no accesses";
 }
 
-function panelOf(touched: Touched): Panel {
+function panelOf(touched: TensorAccessMap): Panel {
   const { placed, states, counts, lines } = touched;
   const where = lines.length > 0 ? ` · line ${lines.join(", ")}` : "";
   const folded = placed.isFolded ? ` in rows of ${placed.columns}` : "";
@@ -55,7 +55,7 @@ function panelOf(touched: Touched): Panel {
   };
 }
 
-function* places(states: Touched["states"]): Iterable<Cell> {
+function* places(states: TensorAccessMap["states"]): Iterable<Cell> {
   for (const { cell } of states.values()) yield cell;
 }
 
@@ -72,7 +72,7 @@ function summary({ loaded, stored, masked, refused }: Counts): string {
 const grouped = (count: number): string => count.toLocaleString("en-US");
 
 /** The states of `factor` by `factor` elements together. */
-function cellsOf({ placed, states }: Touched, factor: number): readonly (readonly [Cell, Drawn])[] {
+function cellsOf({ placed, states }: TensorAccessMap, factor: number): readonly (readonly [Cell, Drawn])[] {
   const blocks = new Map<number, { readonly cell: Cell; readonly counts: Map<number, number> }>();
   for (const { cell: place, state } of states.values()) {
     const cell = blockOf(place, factor);

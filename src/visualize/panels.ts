@@ -1,5 +1,5 @@
 /** Panels of a picture: tensors as grids to one scale, thinned out where they are large. */
-import type { Cell, PlacedTensor } from "./placed-tensor.js";
+import type { Cell, TensorGrid } from "./placed-tensor.js";
 
 /** The most cells of a panel in a row or a column; a larger tensor has several elements in a cell. */
 const MOST_CELLS = 96;
@@ -17,7 +17,7 @@ export interface Drawn {
 }
 
 export interface Panel {
-  readonly placed: PlacedTensor;
+  readonly placed: TensorGrid;
   /** The cells to draw, by place; with `factor` elements along each side. */
   cells(factor: number): readonly (readonly [Cell, Drawn])[];
   /** The places that the picture must hold. */
@@ -132,7 +132,7 @@ function drawPanel({ placed, cells, captions }: Panel, area: Area, factor: numbe
 }
 
 /** The edge of a tensor; the last row of a folded one may be short. */
-function outline({ rows, columns, isFolded, shape }: PlacedTensor, x: (c: number) => number, y: (r: number) => number) {
+function outline({ rows, columns, isFolded, shape }: TensorGrid, x: (c: number) => number, y: (r: number) => number) {
   const rest = isFolded ? shape[0]! % columns : 0;
   if (rest === 0) return `M${x(0)} ${y(0)}H${x(columns)}V${y(rows)}H${x(0)}Z`;
   return `M${x(0)} ${y(0)}H${x(columns)}V${y(rows - 1)}H${x(rest)}V${y(rows)}H${x(0)}Z`;

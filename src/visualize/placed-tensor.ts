@@ -17,7 +17,7 @@ export const blockOf = ([row, column]: Cell, factor: number): Cell => [
  * A tensor on paper: its last axis runs to the right, all axes before it run down, the last of those fastest. A tensor of
  * one axis is folded into rows of `fold` elements.
  */
-export class PlacedTensor {
+export class TensorGrid {
   readonly rows: number;
   readonly columns: number;
   /** Whether the one axis is folded into rows. */

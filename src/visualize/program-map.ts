@@ -1,7 +1,7 @@
 /** Which program writes which element, as SVG: gaps and races are visible. */
 import type { Access } from "../compiled/access.js";
 import { drawPanels, type Drawn, type Legend, type Panel } from "./panels.js";
-import { blockOf, type Cell, keyOf, type PlacedTensor } from "./placed-tensor.js";
+import { blockOf, type Cell, keyOf, type TensorGrid } from "./placed-tensor.js";
 import { byTensor } from "./access-map.js";
 
 /** How many colors programs take turns with. */
@@ -29,7 +29,7 @@ export interface WrittenTensor {
 }
 
 interface Mapped {
-  readonly placed: PlacedTensor;
+  readonly placed: TensorGrid;
   readonly grid: readonly number[];
   readonly elements: ReadonlyMap<number, Written>;
   readonly counts: WrittenTensor;

@@ -13,7 +13,7 @@ import { layerNorm } from "../../examples/layer-norm.js";
 import { softmax } from "../../examples/softmax.js";
 import { vectorAdd } from "../../examples/vector-add.js";
 import { drawTests } from "../support/sampled-tests.js";
-import type { Case, CompiledKernel } from "../../src/compiled/compiled-kernel.js";
+import type { TestCase, CompiledKernel } from "../../src/compiled/compiled-kernel.js";
 import { compileAhead } from "../../src/runtime/target-compile/precompile.js";
 import { Compilers } from "../../src/runtime/worker/compilers.js";
 import { cases } from "../../src/runtime/cases/arbitrary.js";
@@ -62,7 +62,7 @@ async function inWorkspace<T>(kernel: CompiledKernel, use: (workspace: Workspace
   }
 }
 
-const requestsOf = (kernel: CompiledKernel, { module }: Workspace, drawn: readonly Case[]): VerifyRequest[] =>
+const requestsOf = (kernel: CompiledKernel, { module }: Workspace, drawn: readonly TestCase[]): VerifyRequest[] =>
   drawn.map((at, i) => verifyRequest(kernel, module, at, { passOut: i % 2 === 1, tolerance: {}, on: "cuda" }));
 
 const device = () =>

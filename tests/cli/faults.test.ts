@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { drawTests } from "../support/sampled-tests.js";
-import type { Case } from "../../src/compiled/compiled-kernel.js";
+import type { TestCase } from "../../src/compiled/compiled-kernel.js";
 import { closeDevice, openDevice, type PythonDevice } from "../../src/runtime/devices/devices.js";
 import { EnvironmentError } from "../../src/runtime/system/errors.js";
 import { openWorkspace } from "../../src/runtime/devices/workspace.js";
@@ -19,7 +19,7 @@ import { requirePython } from "../support/python.js";
 
 drawTests("faults of processes");
 
-const at: Case = { sizes: { N: 300 }, dtypes: { T: "float32" }, config: 0, seed: 0 };
+const at: TestCase = { sizes: { N: 300 }, dtypes: { T: "float32" }, config: 0, seed: 0 };
 const START_MS = 60_000;
 
 let folder: string;

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { execa } from "execa";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
-import type { Case, CompiledKernel } from "../../src/compiled/compiled-kernel.js";
+import type { TestCase, CompiledKernel } from "../../src/compiled/compiled-kernel.js";
 import type { Outcome } from "../../src/runtime/cases/outcome.js";
 import { closeDevice, openDevice, openDevices, type PythonDevice } from "../../src/runtime/devices/devices.js";
 import { runRequest } from "../../src/runtime/devices/request.js";
@@ -139,7 +139,7 @@ const once = (marker: string, ...lines: readonly string[]): readonly string[] =>
 ];
 
 /** The smallest case, in which `doing` does something. */
-const smallest: Case = { sizes: { N: 1 }, dtypes: { T: "float32" }, config: 0, seed: 0 };
+const smallest: TestCase = { sizes: { N: 1 }, dtypes: { T: "float32" }, config: 0, seed: 0 };
 
 describe("a Ray cluster", { timeout: 120_000 }, () => {
   let there: PythonDevice;

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { build } from "tilescript";
 import { gemm } from "../../examples/gemm.js";
-import type { Case, Config } from "../../src/compiled/compiled-kernel.js";
+import type { TestCase, Config } from "../../src/compiled/compiled-kernel.js";
 import { buildWith } from "../../src/pipeline/build.js";
 import { closeDevice, openDevice, type PythonDevice } from "../../src/runtime/devices/devices.js";
 import { openWorkspace } from "../../src/runtime/devices/workspace.js";
@@ -29,7 +29,7 @@ test("what a GPU has no room for is known without one", { timeout: 240_000 }, as
   const kernel = await buildWith(gemm, [of(64, 64, 64, 4, 3), of(128, 256, 128, 8, 5), of(256, 256, 32, 4, 2)]);
   const compilers = new Compilers({ python, processes: 2, env: { ...process.env, TRITON_CACHE_DIR: tritonCache } });
   const workspace = await openWorkspace(kernel);
-  const cases = kernel.configs.map((_, config): Case => ({
+  const cases = kernel.configs.map((_, config): TestCase => ({
     sizes: { M: 1024, N: 1024, K: 1024 },
     dtypes: { T: "float16" },
     config,
@@ -56,7 +56,7 @@ test("every case has rounds of its own, and each trial says that the interpreter
   const device = (await openDevice({ device: "cpu:1" })) as PythonDevice;
   try {
     const kernel = await build(copyByGpu);
-    const cases = [100, 1000].map((N): Case => ({ sizes: { N }, dtypes: {}, config: 0, seed: 0 }));
+    const cases = [100, 1000].map((N): TestCase => ({ sizes: { N }, dtypes: {}, config: 0, seed: 0 }));
     const found = await searchInRounds(kernel, device, {
       cases,
       skip: new Set([3]),

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
-import type { Case, CompiledKernel } from "../../src/compiled/compiled-kernel.js";
+import type { TestCase, CompiledKernel } from "../../src/compiled/compiled-kernel.js";
 import { closeDevice, openDevice, type Device } from "../../src/runtime/devices/devices.js";
 import type { FailureKind } from "../../src/runtime/worker/protocol.js";
 import { verifyCase } from "../../src/runtime/verify/runner.js";
@@ -78,7 +78,7 @@ const endless = kernel(
 interface Fault {
   readonly name: string;
   readonly kernel: unknown;
-  readonly sizes: Case["sizes"];
+  readonly sizes: TestCase["sizes"];
   readonly deadlineMs?: number;
   readonly kinds: readonly FailureKind[];
   readonly says: RegExp;

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
-import type { Case, EvaluateOptions, Evaluation, Finding, TensorData } from "../../src/compiled/compiled-kernel.js";
+import type { TestCase, EvaluateOptions, Evaluation, Finding, TensorData } from "../../src/compiled/compiled-kernel.js";
 import { signatureOf } from "../../src/codegen/module/signature.js";
 import { definitionOf } from "../../src/dsl/definition.js";
 import { trace } from "../../src/dsl/trace.js";
@@ -14,7 +14,7 @@ const NO_CASE = { dtypes: {}, config: 0, seed: 1 };
 /** Evaluates one case of a kernel as its author defined it. */
 export function evaluate(
   kernel: unknown,
-  at: Partial<Case> & Pick<Case, "sizes">,
+  at: Partial<TestCase> & Pick<TestCase, "sizes">,
   inputs: Readonly<Record<string, TensorData>> = {},
   tolerance: Tolerances = { rtol: 1e-5, atol: 1e-5 },
   options: Omit<EvaluateOptions, "inputs" | "tolerance" | "lowered"> = {},

@@ -1,8 +1,8 @@
 /** What proofs and the evaluator say of the same thing. */
-import type { Certificate, Finding, Obligation, Property } from "../../src/compiled/compiled-kernel.js";
+import type { Certificate, Finding, Obligation, ProofProperty } from "../../src/compiled/compiled-kernel.js";
 
 /** The findings that a property forbids. */
-export const FORBIDS: Readonly<Partial<Record<Property, readonly string[]>>> = {
+export const FORBIDS: Readonly<Partial<Record<ProofProperty, readonly string[]>>> = {
   bounds: ["out-of-bounds", "false-in-bounds"],
   claim: ["false-assume"],
   coverage: ["never-written"],
@@ -13,8 +13,8 @@ export const FORBIDS: Readonly<Partial<Record<Property, readonly string[]>>> = {
 };
 
 /** The property that forbids a finding. */
-export function forbiddenBy(code: string): Property | undefined {
-  return (Object.keys(FORBIDS) as Property[]).find((property) => FORBIDS[property]!.includes(code));
+export function forbiddenBy(code: string): ProofProperty | undefined {
+  return (Object.keys(FORBIDS) as ProofProperty[]).find((property) => FORBIDS[property]!.includes(code));
 }
 
 /** The tensor that a message of the evaluator is about. */

@@ -1,7 +1,7 @@
 /** The emitted Python file, which needs torch and triton but not TileScript. */
 import { strictTensors } from "../../analysis/preconditions.js";
 import type { EmitOptions } from "../../compiled/compiled-kernel.js";
-import { isByGpu } from "../../compiled/configs-by-gpu.js";
+import { isPerGpu } from "../../compiled/configs-by-gpu.js";
 import { fail } from "../../diagnostics/diagnostic.js";
 import { externFile } from "../../diagnostics/catalog/extern-codes.js";
 import { isLiteral, isValue, type KernelIR, tensorsOf, type Value } from "../../ir/nodes.js";
@@ -215,7 +215,7 @@ function assembled(
     ...(isMentioned(REFUSE_RECORDING) ? [refuseRecording] : []),
     ...parts,
     ...helperFunctions(isMentioned, kernels.some(takesFloats), last.length > 0),
-    ...(kernels.some(({ tuning }) => isByGpu(tuning.configs)) ? [configsForGpu] : []),
+    ...(kernels.some(({ tuning }) => isPerGpu(tuning.configs)) ? [configsForGpu] : []),
     ...(isMentioned(IS_SPECIALISED) ? hostHelpers : []),
     ...(isMentioned(IS_FASTER) ? [fasterHelper(last.length > 0)] : []),
     ...last,

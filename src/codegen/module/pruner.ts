@@ -1,5 +1,5 @@
 /** The function that tells the autotuner which configs are for its GPU and meet a kernel's requirements. */
-import { isByGpu } from "../../compiled/configs-by-gpu.js";
+import { isPerGpu } from "../../compiled/configs-by-gpu.js";
 import type { KernelIR, Value } from "../../ir/nodes.js";
 import { hostExpressions, hostInputs } from "../body/host-expressions.js";
 import type { KernelNames } from "../names/kernel-names.js";
@@ -17,7 +17,7 @@ import { isPruned, prunedRequirements } from "../wrapper/requirements.js";
 export function pruner(ir: KernelIR, names: KernelNames): Block {
   if (!isPruned(ir)) return [];
   const required = prunedRequirements(ir).includes(true);
-  const docstring = !isByGpu(ir.tuning.configs)
+  const docstring = !isPerGpu(ir.tuning.configs)
     ? "The configs that meet the kernel's requirements."
     : `The configs for the GPU that runs the kernel${required ? ", without those that do not meet its requirements" : ""}.`;
   return [
@@ -34,7 +34,7 @@ export function pruner(ir: KernelIR, names: KernelNames): Block {
 
 /** The configs of the GPU's list, which the function returns unless they have requirements to meet. */
 function ofGpu(ir: KernelIR, names: KernelNames): Block {
-  if (!isByGpu(ir.tuning.configs)) return [];
+  if (!isPerGpu(ir.tuning.configs)) return [];
   const own = py.call(CONFIGS_FOR_GPU, py.name(names.configs), py.name("configs"));
   return prunedRequirements(ir).includes(true) ? [py.assign(py.name("configs"), own)] : [py.returns(own)];
 }

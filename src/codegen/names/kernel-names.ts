@@ -1,6 +1,6 @@
 /** The Python names of a kernel's arguments, in the `@triton.jit` function and in its wrapper. */
 import { tunedDescriptors } from "../../analysis/descriptor-tensors.js";
-import { isByGpu } from "../../compiled/configs-by-gpu.js";
+import { isPerGpu } from "../../compiled/configs-by-gpu.js";
 import { fail } from "../../diagnostics/diagnostic.js";
 import { reservedName } from "../../diagnostics/catalog/definition-codes.js";
 import {
@@ -68,7 +68,7 @@ export function namesOfKernel(ir: KernelIR, source: SourceIndex | undefined, mod
   const op = shared(`${ir.name}_op`);
   const opOut = shared(`${ir.name}_out_op`);
   const pruner = shared("_prune_configs");
-  const configs = isByGpu(ir.tuning.configs) ? shared("_configs") : "";
+  const configs = isPerGpu(ir.tuning.configs) ? shared("_configs") : "";
   const blockSetter = tunedDescriptors(ir).length > 0 ? shared("_set_blocks") : "";
   const { parameters, tensors, strides } = argumentNames(ir, taken);
   // What the arguments are called does not depend on it.

@@ -1,6 +1,6 @@
 /** The decorators of a kernel: `@triton.autotune` outermost, then `@triton.heuristics`, then `@triton.jit`. */
 import type { Config } from "../../compiled/compiled-kernel.js";
-import { type ConfigGpu, gpuText, isByGpu } from "../../compiled/configs-by-gpu.js";
+import { type ConfigGpu, gpuText, isPerGpu } from "../../compiled/configs-by-gpu.js";
 import type { KernelIR, Value } from "../../ir/nodes.js";
 import { setsBlocks } from "./descriptors.js";
 import { hostExpressions } from "../body/host-expressions.js";
@@ -57,7 +57,7 @@ export const firstConfig = ({ tuning }: KernelIR): Block =>
 
 /** The lists of configs by GPU, which the kernel's pruner reads. */
 export function configLists(ir: KernelIR, names: KernelNames): Block {
-  if (!isByGpu(ir.tuning.configs)) return [];
+  if (!isPerGpu(ir.tuning.configs)) return [];
   const entries = gpusOf(ir).map((gpu) => {
     const own = ir.tuning.configs.filter((config) => gpuText(config.gpu) === gpuText(gpu));
     return { key: gpuKey(gpu), value: py.list(...own.map((config) => configOf(ir, names, config))) };
@@ -108,7 +108,7 @@ export function decorators(ir: KernelIR, names: KernelNames, pruner: string | un
   const autotune = py.call(
     "triton.autotune",
     ...py.keywords({
-      configs: isByGpu(configs)
+      configs: isPerGpu(configs)
         ? allLists(ir, names)
         : py.list(...configs.map((config) => configOf(ir, names, config))),
       key: py.list(...key.map((name) => py.string(parameterName(ir, names, name)))),

@@ -1,5 +1,5 @@
 /** What the author requires of sizes and constexprs, and that a computed size is not negative, as checks of the wrapper. */
-import { isByGpu } from "../../compiled/configs-by-gpu.js";
+import { isPerGpu } from "../../compiled/configs-by-gpu.js";
 import { preconditionsOf } from "../../analysis/preconditions.js";
 import { type HostBlock, type KernelIR, paramsOf, type Value } from "../../ir/nodes.js";
 import { hostExpressions, hostInputs } from "../body/host-expressions.js";
@@ -74,7 +74,7 @@ function requirement({ requires: { block, at } }: KernelIR, index: number): Host
 
 /** Whether a launch has fewer configs to choose from than the kernel has. */
 export function isPruned(ir: KernelIR): boolean {
-  return isByGpu(ir.tuning.configs) || prunedRequirements(ir).includes(true);
+  return isPerGpu(ir.tuning.configs) || prunedRequirements(ir).includes(true);
 }
 
 /**

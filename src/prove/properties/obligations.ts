@@ -1,5 +1,5 @@
 /** What must hold of a kernel, as a question to a model of it. */
-import type { Property } from "../../compiled/compiled-kernel.js";
+import type { ProofProperty } from "../../compiled/compiled-kernel.js";
 import type { Location } from "../../diagnostics/diagnostic.js";
 import type { Contexts } from "../model/fact-scopes.js";
 import type { Model } from "../model/model.js";
@@ -19,7 +19,7 @@ export interface Open {
 
 /** Something that must hold in each model of a kernel. */
 export interface Duty {
-  readonly property: Property;
+  readonly property: ProofProperty;
   /** What it is about: `the store to c`. */
   readonly of: string;
   readonly at: Location | undefined;

@@ -2,9 +2,9 @@
 import fc from "fast-check";
 import type { Architecture } from "../../compiled/kernel-targets.js";
 import { type DeviceProperties, H200 } from "../../compiled/device-properties.js";
-import { sizesAround } from "../../compiled/boundary-sizes.js";
+import { boundarySizes } from "../../compiled/boundary-sizes.js";
 import {
-  type Case,
+  type TestCase,
   type CompiledKernel,
   type ConstexprSignature,
   type Layout,
@@ -58,7 +58,7 @@ type Constant = number | boolean | string;
  * anything between; every dtype and config; inputs that are transposed, sliced, expanded or start inside a buffer, and
  * outputs that the caller passes so; optional tensors left out. Shrinks to small sizes.
  */
-export function cases(kernel: CompiledKernel, options: CaseOptions = {}): fc.Arbitrary<Case> {
+export function cases(kernel: CompiledKernel, options: CaseOptions = {}): fc.Arbitrary<TestCase> {
   checkOptions(kernel, options);
   const { specializations, ...free } = options;
   return specializations ? specializedCases(kernel, free, specializations) : freeCases(kernel, free);
@@ -111,7 +111,7 @@ function checkOptions(kernel: CompiledKernel, options: CaseOptions): void {
  * The case as it would be drawn, with every part written out, so that it shrinks as a drawn one does. Cases have special
  * values only if some are drawn.
  */
-function asDrawn({ signature }: CompiledKernel, at: Case, drawn: readonly SpecialValue[]): Case {
+function asDrawn({ signature }: CompiledKernel, at: TestCase, drawn: readonly SpecialValue[]): TestCase {
   const layouts = Object.fromEntries(
     placedTensors(signature).map(({ name }) => [name, at.layouts?.[name] ?? "contiguous"]),
   );
@@ -138,7 +138,7 @@ function noSizes({ signature }: CompiledKernel, why: string): string {
 }
 
 /** Cases whose every part is drawn by itself; `patterned` often has sizes that are all 1 or all multiples of 16. */
-function freeCases(kernel: CompiledKernel, options: CaseOptions, patterned = false): fc.Arbitrary<Case> {
+function freeCases(kernel: CompiledKernel, options: CaseOptions, patterned = false): fc.Arbitrary<TestCase> {
   const { signature } = kernel;
   const [{ special = [], layouts }, configs] = [options, drawnConfigs(kernel, options)];
   if (configs.length === 0) {
@@ -158,7 +158,7 @@ function freeCases(kernel: CompiledKernel, options: CaseOptions, patterned = fal
     if (initial !== undefined) values.push(initial as T);
     return values.length > 0 ? fc.constantFrom(...values) : undefined;
   };
-  const record = (empty: boolean): fc.Arbitrary<Case> =>
+  const record = (empty: boolean): fc.Arbitrary<TestCase> =>
     fc.record({
       sizes: sizesArbitrary(kernel, { ...options, empty }, patterned),
       dtypes: recordOf(Object.entries(signature.dtypes), ([name, members]) => [
@@ -191,28 +191,28 @@ function freeCases(kernel: CompiledKernel, options: CaseOptions, patterned = fal
     });
   const isFree = (name: string): boolean => given(name) === undefined;
   // What goes back has its numbers in their ranges. A repaired case may have parts that are not written out.
-  const drawnWith = (empty: boolean): fc.Arbitrary<Case> =>
+  const drawnWith = (empty: boolean): fc.Arbitrary<TestCase> =>
     record(empty).map(
       (at) => inRange(kernel, at, isFree),
-      (at) => asDrawn(kernel, at as Case, special),
+      (at) => asDrawn(kernel, at as TestCase, special),
     );
-  const isRight = (at: Case): boolean => isAffordable(kernel, at, options) && kernel.refusal(at) === undefined;
+  const isRight = (at: TestCase): boolean => isAffordable(kernel, at, options) && kernel.refusal(at) === undefined;
   // With many sizes, few products are small: waiting for one could take forever, and would find ones and empty tensors.
   const tries = patterned ? 1 : 5;
   // A case is empty by design only: empty ones are accepted most often, so trying again would find many.
   const [any, again] = [drawnWith(options.empty === true), drawnWith(false)];
-  return new Tried<Case>(any, again, isRight, (at) => repaired(kernel, at, options), tries);
+  return new Tried<TestCase>(any, again, isRight, (at) => repaired(kernel, at, options), tries);
 }
 
 /** A case like the drawn one that the kernel accepts. */
-function repaired(kernel: CompiledKernel, drawn: Case, options: CaseOptions): Case {
+function repaired(kernel: CompiledKernel, drawn: TestCase, options: CaseOptions): TestCase {
   const at = fitted(kernel, drawn, options);
   if (kernel.refusal(at) === undefined) return at;
   const base = baseOf(kernel, at.config, options.sizes);
   if ("refusal" in base) throw new UsageError(noSizes(kernel, base.refusal));
-  const isSmall = (each: Case): boolean => isAffordable(kernel, each, options);
+  const isSmall = (each: TestCase): boolean => isAffordable(kernel, each, options);
   const fixed = Object.entries(options.sizes ?? {});
-  const isTaken = (each: Case): boolean =>
+  const isTaken = (each: TestCase): boolean =>
     kernel.refusal(each) === undefined && fixed.every(([name, size]) => each.sizes[name] === size);
   const start = reduced(kernel, base.at, isSmall, isTaken);
   return nearest(kernel, at, start, (each) => isTaken(each) && (isSmall(each) || !isSmall(start)));
@@ -226,7 +226,7 @@ function specializedCases(
   kernel: CompiledKernel,
   options: CaseOptions,
   { most, seed }: NonNullable<CaseOptions["specializations"]>,
-): fc.Arbitrary<Case> {
+): fc.Arbitrary<TestCase> {
   const configs = configsOf(kernel, options);
   const few = configs.flatMap((config) =>
     fc.sample(freeCases(kernel, { ...options, config, empty: false }, true), { seed: seed + config, numRuns: most }),
@@ -237,10 +237,10 @@ function specializedCases(
 }
 
 /** The drawn case, changed so that Triton compiles the same for it as for `one`. */
-function likeOne(kernel: CompiledKernel, one: Case, drawn: Case, options: CaseOptions): Case {
+function likeOne(kernel: CompiledKernel, one: TestCase, drawn: TestCase, options: CaseOptions): TestCase {
   const floats = kernel.signature.scalars.filter(({ dtype }) => !dtype.includes("int"));
   const scalars = Object.fromEntries(floats.map(({ name }) => [name, drawn.scalars![name]!]));
-  const at: Case = {
+  const at: TestCase = {
     ...one,
     scalars: { ...one.scalars, ...scalars },
     ...(drawn.special && { special: drawn.special }),
@@ -249,7 +249,7 @@ function likeOne(kernel: CompiledKernel, one: Case, drawn: Case, options: CaseOp
   const sizes = Object.entries(drawn.sizes).map(
     ([name, size]) => [name, size && alike(one.sizes[name]!, size)] as const,
   );
-  const redrawn: Case = { ...at, sizes: Object.fromEntries(sizes) };
+  const redrawn: TestCase = { ...at, sizes: Object.fromEntries(sizes) };
   if (!isAffordable(kernel, redrawn, options) || kernel.refusal(redrawn) !== undefined) return at;
   // An empty output launches nothing.
   const isEmpty = Object.values(redrawn.sizes).includes(0);
@@ -258,7 +258,7 @@ function likeOne(kernel: CompiledKernel, one: Case, drawn: Case, options: CaseOp
 
 function isAffordable(
   kernel: CompiledKernel,
-  at: Case,
+  at: TestCase,
   { maxWork = 2 ** 20, maxLanes = Infinity, maxElements = 2 ** 24 }: CaseOptions,
 ): boolean {
   if (productOfSizes(at) > maxWork || largestTensor(kernel, at) > maxElements) return false;
@@ -267,12 +267,12 @@ function isAffordable(
 }
 
 /** It bounds the time of a case where nothing is known of the grid. */
-export function productOfSizes({ sizes }: Pick<Case, "sizes">): number {
+export function productOfSizes({ sizes }: Pick<TestCase, "sizes">): number {
   return Object.values(sizes).reduce((total, size) => total * size, 1);
 }
 
 /** Reduces the largest size of the case repeatedly, until the case is affordable. */
-function fitted(kernel: CompiledKernel, at: Case, options: CaseOptions): Case {
+function fitted(kernel: CompiledKernel, at: TestCase, options: CaseOptions): TestCase {
   const { sizes } = at;
   if (isAffordable(kernel, at, options)) return at;
   const free = Object.keys(sizes).filter((name) => !(name in (options.sizes ?? {})));
@@ -343,7 +343,7 @@ function emptyable({ tensors, drawn, multiples = {}, tileSizes = {} }: Signature
 }
 
 function sizeArbitrary(blocks: readonly number[], maxSize: number): fc.Arbitrary<number> {
-  const near = blocks.flatMap((block) => [...sizesAround(block), 2 * block]).filter((value) => value <= maxSize);
+  const near = blocks.flatMap((block) => [...boundarySizes(block), 2 * block]).filter((value) => value <= maxSize);
   const anything = fc.integer({ min: 1, max: maxSize });
   const telling = fc.oneof(
     anything,

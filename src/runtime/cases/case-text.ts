@@ -1,6 +1,6 @@
 /** Cases and configs in words. */
 import { numberText } from "../../compiled/canonical-json.js";
-import type { Case, Config } from "../../compiled/compiled-kernel.js";
+import type { TestCase, Config } from "../../compiled/compiled-kernel.js";
 
 type Values = Readonly<Record<string, number | boolean | string>>;
 
@@ -8,12 +8,12 @@ const pairs = (values: Values): string[] =>
   Object.entries(values).map(([name, value]) => `${name}=${numberText(value)}`);
 
 /** `M=300 N=200 T=float16 CAUSAL=true`: a case without its memory layouts. */
-export function caseText({ sizes, dtypes, constexprs }: Pick<Case, "sizes" | "dtypes" | "constexprs">): string {
+export function caseText({ sizes, dtypes, constexprs }: Pick<TestCase, "sizes" | "dtypes" | "constexprs">): string {
   return pairs({ ...sizes, ...dtypes, ...constexprs }).join(" ");
 }
 
 /** A whole case on one line; with its config if the kernel has several. */
-export function describeCase(at: Case, configs: number): string {
+export function describeCase(at: TestCase, configs: number): string {
   return [
     ...pairs({ ...at.sizes, ...at.dtypes, ...at.scalars, ...at.constexprs }),
     ...Object.entries(at.layouts ?? {}).flatMap(([name, layout]) =>

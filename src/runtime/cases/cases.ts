@@ -2,8 +2,13 @@
  * The cases that verify a kernel: the author's sizes; sizes of one, sizes below a block, sizes that no block divides and
  * aligned sizes; every config; every dtype; every layout.
  */
-import { dataText } from "../../compiled/canonical-json.js";
-import { type Case, type CompiledKernel, formatSizes, type TensorSignature } from "../../compiled/compiled-kernel.js";
+import { cacheKey } from "../../compiled/canonical-json.js";
+import {
+  type TestCase,
+  type CompiledKernel,
+  formatSizes,
+  type TensorSignature,
+} from "../../compiled/compiled-kernel.js";
 import { acceptedCase, nearest, reduced } from "./valid-cases.js";
 import { caseText, describeCase } from "./case-text.js";
 import { configsOf, type Selection } from "./selection.js";
@@ -23,7 +28,7 @@ export interface Limits {
 }
 
 export interface PlannedCase {
-  readonly at: Case;
+  readonly at: TestCase;
   /** What this case tests, in a word. */
   readonly label: string;
   /** Extra cases are dropped when time runs out. */
@@ -73,7 +78,7 @@ export function declaredCases(kernel: CompiledKernel, limits: Limits, selection:
             continue;
           }
           // Variants that differ only in what the shape decides are equal.
-          found.set(dataText(limits.exhaustive ? at : { ...at, config: 0 }), {
+          found.set(cacheKey(limits.exhaustive ? at : { ...at, config: 0 }), {
             at,
             label: shape.label,
             extra: false,
@@ -126,7 +131,7 @@ function ourCases(kernel: CompiledKernel, limits: Limits, selection: Selection):
           // A launch that depends on the GPU runs on few multiprocessors too.
           const at = kernel.signature.gpu && cases.size % 2 === 1 ? { ...one, gpu: { multiProcessorCount: 3 } } : one;
           const refusal = kernel.refusal(at);
-          if (refusal === undefined) cases.set(dataText(at), { at, label: shape.label, extra: place !== 0 });
+          if (refusal === undefined) cases.set(cacheKey(at), { at, label: shape.label, extra: place !== 0 });
           else left.add(`${formatSizes(shape.sizes)}: the kernel refuses it (${refusal})`);
         }
       }
@@ -152,13 +157,13 @@ function affordableShapes(
 }
 
 /** Why a case is left out. */
-function tooLarge(kernel: CompiledKernel, at: Case): string {
+function tooLarge(kernel: CompiledKernel, at: TestCase): string {
   const guess = kernel.work(at).guessed ? " if a loop that data ends takes as many turns as the longest size" : "";
   return `too large for this device${guess}`;
 }
 
 /** The case, or one of its kind with sizes that the kernel accepts. */
-function fitted(kernel: CompiledKernel, at: Case, limits: Limits): Case {
+function fitted(kernel: CompiledKernel, at: TestCase, limits: Limits): TestCase {
   if (kernel.refusal(at) === undefined) return at;
   const base = acceptedCase(kernel, at.config);
   if ("refusal" in base) return at;
@@ -169,13 +174,13 @@ function fitted(kernel: CompiledKernel, at: Case, limits: Limits): Case {
 /** The case with and without its optional tensors: both, or alternately. */
 export function withAndWithout(
   parameters: readonly Pick<TensorSignature, "name" | "optional">[],
-  at: Case,
+  at: TestCase,
   both: boolean,
   turn: number,
-): readonly Case[] {
+): readonly TestCase[] {
   const optional = parameters.filter((parameter) => parameter.optional).map(({ name }) => name);
   if (optional.length === 0) return [at];
-  const without: Case = { ...at, absent: optional };
+  const without: TestCase = { ...at, absent: optional };
   return both ? [at, without] : [turn % 2 === 0 ? at : without];
 }
 
@@ -189,12 +194,12 @@ function pairs(configs: readonly number[], variants: readonly Variant[], all: bo
   );
 }
 
-function isAffordable(kernel: CompiledKernel, at: Case, limits: Limits): boolean {
+function isAffordable(kernel: CompiledKernel, at: TestCase, limits: Limits): boolean {
   return largestTensor(kernel, at) <= limits.elements && costOf(kernel, at, limits) <= limits.work;
 }
 
 /** What a case costs on a device, in lanes. */
-export function costOf(kernel: CompiledKernel, at: Case, { op }: Pick<Limits, "op">): number {
+export function costOf(kernel: CompiledKernel, at: TestCase, { op }: Pick<Limits, "op">): number {
   const { ops, lanes } = kernel.work(at);
   return ops * op + lanes;
 }
@@ -202,7 +207,7 @@ export function costOf(kernel: CompiledKernel, at: Case, { op }: Pick<Limits, "o
 const product = (values: readonly number[]): number => values.reduce((total, value) => total * value, 1);
 
 /** Elements of a case's largest tensor. */
-export function largestTensor(kernel: CompiledKernel, at: Case): number {
+export function largestTensor(kernel: CompiledKernel, at: TestCase): number {
   const sizes = kernel.sizes(at);
   return Math.max(1, ...kernel.signature.tensors.map((tensor) => product(shapeOf(tensor.dims, sizes))));
 }

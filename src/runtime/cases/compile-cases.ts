@@ -1,6 +1,6 @@
 /** What to compile: every config with every dtype, flag, choice and declared number, and inputs in each layout. */
-import { dataText } from "../../compiled/canonical-json.js";
-import type { Case, CompiledKernel, Layout } from "../../compiled/compiled-kernel.js";
+import { cacheKey } from "../../compiled/canonical-json.js";
+import type { TestCase, CompiledKernel, Layout } from "../../compiled/compiled-kernel.js";
 import { acceptedCase, nearest } from "./valid-cases.js";
 import { withAndWithout } from "./cases.js";
 import { configsOf, type Selection } from "./selection.js";
@@ -15,9 +15,9 @@ export function compileCases(
   kernel: CompiledKernel,
   selection: Selection,
   layouts: readonly Layout[] = ["contiguous"],
-): { readonly cases: readonly Case[]; readonly left: readonly string[] } {
+): { readonly cases: readonly TestCase[]; readonly left: readonly string[] } {
   const { signature } = kernel;
-  const cases: Case[] = [];
+  const cases: TestCase[] = [];
   const left = new Set<string>();
   for (const config of configsOf(kernel, selection)) {
     for (const variant of variantsFor(kernel, selection)) {
@@ -68,10 +68,10 @@ function preferred(shapes: readonly Shape[], { constexprs }: Variant): readonly 
 }
 
 /** A case with sizes near those that the kernel refuses; the rest, which decides what is compiled, stays. */
-function near(kernel: CompiledKernel, at: Case, { sizes }: Selection): Case | undefined {
+function near(kernel: CompiledKernel, at: TestCase, { sizes }: Selection): TestCase | undefined {
   const base = sizes ? undefined : acceptedCase(kernel, at.config);
   if (!base || "refusal" in base) return undefined;
   const found = nearest(kernel, at, base.at, (each) => kernel.refusal(each) === undefined);
-  const rest = ({ dtypes, constexprs, layouts }: Case): string => dataText([dtypes, constexprs, layouts]);
+  const rest = ({ dtypes, constexprs, layouts }: TestCase): string => cacheKey([dtypes, constexprs, layouts]);
   return rest(found) === rest(at) ? found : undefined;
 }

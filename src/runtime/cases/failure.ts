@@ -5,7 +5,7 @@ import { type Location, TileScriptError } from "../../diagnostics/diagnostic.js"
 import { endlessLoop } from "../../diagnostics/catalog/control-codes.js";
 import { hostValue } from "../../diagnostics/catalog/host-codes.js";
 import { specInputs, torchCall } from "../../diagnostics/catalog/reference-codes.js";
-import { OutOfTime } from "../../compiled/timeout.js";
+import { EvaluationTimeout } from "../../compiled/timeout.js";
 import { EnvironmentError } from "../system/errors.js";
 import type { WireFailure } from "../worker/protocol.js";
 import { authorLocation } from "./mapped-lines.js";
@@ -66,7 +66,8 @@ export function evaluatorFailure(error: unknown): CaseFailure {
     const { code, message, at } = error.diagnostics[0]!;
     return { kind: mistakes[code] ?? "reference", message, ...(at && { at }) };
   }
-  if (error instanceof OutOfTime) return { kind: "timeout", message: error.message, ...(error.at && { at: error.at }) };
+  if (error instanceof EvaluationTimeout)
+    return { kind: "timeout", message: error.message, ...(error.at && { at: error.at }) };
   const message = error instanceof Error ? error.message : String(error);
   return error instanceof RangeError && /allocation|array length/i.test(message)
     ? { kind: "out-of-memory", message: `the evaluator ran out of memory for tensors of these sizes (${message})` }

@@ -1,6 +1,6 @@
 /** The cases to measure: the author's shapes, those of the command line, or a sweep; each with every dtype and flag. */
-import { dataText } from "../../compiled/canonical-json.js";
-import { type Case, type CompiledKernel, formatSizes } from "../../compiled/compiled-kernel.js";
+import { cacheKey } from "../../compiled/canonical-json.js";
+import { type TestCase, type CompiledKernel, formatSizes } from "../../compiled/compiled-kernel.js";
 import { configsOf, type Selection } from "./selection.js";
 import { caseOf } from "./shapes.js";
 import { variantsFor } from "./variants.js";
@@ -42,9 +42,9 @@ export function parseSweep(text: string): Sweep {
 export function measuredCases(
   kernel: CompiledKernel,
   { selection, shapes, sweep }: Measured,
-): { readonly cases: readonly Case[]; readonly left: readonly string[] } {
+): { readonly cases: readonly TestCase[]; readonly left: readonly string[] } {
   const left = new Set<string>();
-  const found = new Map<string, Case>();
+  const found = new Map<string, TestCase>();
   const configs = configsOf(kernel, selection);
   for (const { sizes, given } of shapesToMeasure(kernel, shapes, sweep)) {
     for (const variant of variantsFor(kernel, selection)) {
@@ -53,7 +53,7 @@ export function measuredCases(
       const at = tried.find((candidate) => kernel.refusal(candidate) === undefined);
       if (!at) left.add(`${formatSizes(sizes)}: the kernel refuses it (${kernel.refusal(tried[0]!)})`);
       // Variants that differ only in what the shape decides are equal.
-      else found.set(dataText({ ...at, config: 0 }), at);
+      else found.set(cacheKey({ ...at, config: 0 }), at);
     }
   }
   return { cases: [...found.values()], left: [...left] };

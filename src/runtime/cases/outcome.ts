@@ -1,5 +1,5 @@
 /** The result of one case. Failure is data: nothing here throws. */
-import type { Case, Comparison, Finding, Tolerance } from "../../compiled/compiled-kernel.js";
+import type { TestCase, Comparison, Finding, Tolerance } from "../../compiled/compiled-kernel.js";
 import type { Location } from "../../diagnostics/diagnostic.js";
 import type { FailureKind, SpecializedRun } from "../worker/protocol.js";
 
@@ -51,7 +51,7 @@ export interface CaseFailure {
 }
 
 export interface Outcome {
-  readonly at: Case;
+  readonly at: TestCase;
   readonly label: string;
   /** The place of its sizes among the author's shapes. */
   readonly declared?: number | undefined;

@@ -1,5 +1,5 @@
 /** Sizes to try: the author's, and ones, primes, aligned sizes and sizes beyond a block; and cases made of them. */
-import type { Case, CompiledKernel, Layout, Signature, TensorSignature } from "../../compiled/compiled-kernel.js";
+import type { TestCase, CompiledKernel, Layout, Signature, TensorSignature } from "../../compiled/compiled-kernel.js";
 import { inRange } from "./in-range.js";
 import type { Selection } from "./selection.js";
 import type { Variant } from "./variants.js";
@@ -125,7 +125,7 @@ function placed(
 }
 
 /** The case with its outputs in this layout too. */
-export function withOutputs({ signature }: CompiledKernel, at: Case, layout: Layout): Case {
+export function withOutputs({ signature }: CompiledKernel, at: TestCase, layout: Layout): TestCase {
   if (layout === "contiguous") return at;
   return { ...at, layouts: placed(signature, placedTensors(signature), layout) };
 }
@@ -138,7 +138,7 @@ export function caseOf(
   layout: Layout,
   config: number,
   seed: number,
-): Case {
+): TestCase {
   const { signature } = kernel;
   const inputs = signature.tensors.filter(({ role }) => role !== "out");
   const scalars = signature.scalars.map(({ name, dtype, default: value }) => [
@@ -146,7 +146,7 @@ export function caseOf(
     given[name] ?? value ?? (/^(float|bfloat)/.test(dtype) ? 0.5 : 3),
   ]);
   const chosen = Object.fromEntries(Object.entries(constexprs).map(([name, value]) => [name, given[name] ?? value]));
-  const at: Case = {
+  const at: TestCase = {
     sizes,
     dtypes,
     ...(scalars.length > 0 && { scalars: Object.fromEntries(scalars) as Record<string, number> }),

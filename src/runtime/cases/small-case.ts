@@ -1,5 +1,5 @@
 /** A case that is small enough for a picture, and large enough to show several programs and masked edges. */
-import type { Case, CompiledKernel, Config } from "../../compiled/compiled-kernel.js";
+import type { TestCase, CompiledKernel, Config } from "../../compiled/compiled-kernel.js";
 import { acceptedCase, nearest, reduced } from "./valid-cases.js";
 import { costOf, largestTensor } from "./cases.js";
 import type { Selection } from "./selection.js";
@@ -19,17 +19,17 @@ const SIZES = [40, 56, 24, 5];
 export function smallCase(
   kernel: CompiledKernel,
   selection: Selection,
-): { readonly at: Case } | { readonly refusal: string } {
+): { readonly at: TestCase } | { readonly refusal: string } {
   const config = selection.config ?? smallest(kernel.configs);
   const base = acceptedCase(kernel, config, selection);
   if ("refusal" in base) return base;
-  const from: Case = {
+  const from: TestCase = {
     ...base.at,
     seed: selection.seed,
     ...(selection.scalars && { scalars: { ...base.at.scalars, ...selection.scalars } }),
   };
   if (selection.sizes) return { at: from };
-  const isRight = (at: Case): boolean =>
+  const isRight = (at: TestCase): boolean =>
     kernel.refusal(at) === undefined &&
     largestTensor(kernel, at) <= ELEMENTS &&
     costOf(kernel, at, { op: OP }) <= LANES;

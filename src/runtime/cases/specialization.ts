@@ -2,8 +2,8 @@
  * What Triton specializes a kernel on. For an integer argument: whether it is 1 and whether 16 divides it; for a
  * pointer: whether 16 bytes divide it; for a constexpr: its value (`specialize_impl` of Triton's `jit.py`).
  */
-import { dataText } from "../../compiled/canonical-json.js";
-import type { Case, CompiledKernel } from "../../compiled/compiled-kernel.js";
+import { cacheKey } from "../../compiled/canonical-json.js";
+import type { TestCase, CompiledKernel } from "../../compiled/compiled-kernel.js";
 
 const ALIGNMENT = 16;
 
@@ -11,10 +11,10 @@ const ALIGNMENT = 16;
  * A text that is equal for cases that launch the same binaries. Strides are products of sizes, so how often 2 divides a
  * size decides whether 16 divides a stride.
  */
-export function specializationOf(kernel: CompiledKernel, at: Case): string {
+export function specializationOf(kernel: CompiledKernel, at: TestCase): string {
   const numbers = { ...kernel.sizes(at), ...integersOf(kernel, at) };
   const kinds = Object.entries(numbers).map(([name, value]) => [name, kindOf(value)]);
-  return dataText([at.config, at.dtypes, kernel.constexprs(at), at.layouts, at.absent, at.gpu, kinds]);
+  return cacheKey([at.config, at.dtypes, kernel.constexprs(at), at.layouts, at.absent, at.gpu, kinds]);
 }
 
 /** A number near `size` that Triton specializes like `pattern`. */
@@ -37,7 +37,7 @@ function kindOf(value: number): typeof ONE | number {
   return divisor;
 }
 
-function integersOf({ signature }: CompiledKernel, { scalars = {} }: Case): Record<string, number> {
+function integersOf({ signature }: CompiledKernel, { scalars = {} }: TestCase): Record<string, number> {
   const integers = signature.scalars.filter(({ name, dtype }) => dtype.includes("int") && name in scalars);
   return Object.fromEntries(integers.map(({ name }) => [name, scalars[name]!]));
 }

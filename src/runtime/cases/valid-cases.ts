@@ -2,14 +2,14 @@
  * Sizes that a kernel accepts, near sizes that it may refuse: from sizes that it accepts, such as the author's, each size
  * moves towards the wanted one as far as the kernel's requirements let it.
  */
-import { dataText } from "../../compiled/canonical-json.js";
+import { cacheKey } from "../../compiled/canonical-json.js";
 import fc from "fast-check";
-import type { Case, CompiledKernel } from "../../compiled/compiled-kernel.js";
+import type { TestCase, CompiledKernel } from "../../compiled/compiled-kernel.js";
 import type { Selection } from "./selection.js";
 import { caseOf, declaredShapes, usualShapes } from "./shapes.js";
 import { variantsFor } from "./variants.js";
 
-type Sizes = Case["sizes"];
+type Sizes = TestCase["sizes"];
 
 /** How many sizes are tried to find the first that a kernel accepts, before it counts as one that accepts none. */
 const MOST_TRIED = 4000;
@@ -19,10 +19,10 @@ export function acceptedCase(
   kernel: CompiledKernel,
   config: number,
   selection: Selection = { seed: 0 },
-): { readonly at: Case } | { readonly refusal: string } {
+): { readonly at: TestCase } | { readonly refusal: string } {
   const known = accepted.get(kernel) ?? new Map<string, ReturnType<typeof acceptedCase>>();
   accepted.set(kernel, known);
-  const key = dataText([config, selection]);
+  const key = cacheKey([config, selection]);
   let found = known.get(key);
   if (found === undefined) known.set(key, (found = findAccepted(kernel, config, selection)));
   return found;
@@ -44,7 +44,7 @@ function findAccepted(kernel: CompiledKernel, config: number, selection: Selecti
     config,
     0,
   );
-  const candidates = function* (): Generator<Case> {
+  const candidates = function* (): Generator<TestCase> {
     for (const { sizes, given = {} } of shapes)
       for (const variant of variants)
         yield caseOf(kernel, { sizes: { ...sizes, ...wanted }, given }, variant, "contiguous", config, 0);
@@ -72,11 +72,16 @@ const isSize = (value: unknown): boolean => Number.isInteger(value) && Number(va
  * The case itself if it is right; else one that is, with the same dtypes, constexprs, layouts and sizes as far as the
  * kernel accepts them. `base` is accepted; `isRight` also asks for that.
  */
-export function nearest(kernel: CompiledKernel, at: Case, base: Case, isRight: (at: Case) => boolean): Case {
+export function nearest(
+  kernel: CompiledKernel,
+  at: TestCase,
+  base: TestCase,
+  isRight: (at: TestCase) => boolean,
+): TestCase {
   if (isRight(at)) return at;
   const { config, seed, special, absent } = at;
-  const own: Case = { ...base, config, seed, ...(special && { special }) };
-  const mixed: readonly Case[] = [
+  const own: TestCase = { ...base, config, seed, ...(special && { special }) };
+  const mixed: readonly TestCase[] = [
     { ...at, sizes: base.sizes },
     { ...own, dtypes: at.dtypes, ...(at.layouts && { layouts: at.layouts }), ...(absent && { absent }) },
     { ...own, dtypes: at.dtypes },
@@ -86,8 +91,13 @@ export function nearest(kernel: CompiledKernel, at: Case, base: Case, isRight: (
 }
 
 /** The case with its sizes moved towards the wanted ones. */
-function moved(start: Case, wanted: Sizes, multiples: readonly number[], isRight: (at: Case) => boolean): Case {
-  const trySizes = (at: Case, changed: Sizes): Case | undefined => {
+function moved(
+  start: TestCase,
+  wanted: Sizes,
+  multiples: readonly number[],
+  isRight: (at: TestCase) => boolean,
+): TestCase {
+  const trySizes = (at: TestCase, changed: Sizes): TestCase | undefined => {
     const next = { ...at, sizes: { ...at.sizes, ...changed } };
     return isRight(next) ? next : undefined;
   };
@@ -114,7 +124,7 @@ function groups(name: string, names: readonly string[]): readonly (readonly stri
 }
 
 function scale(
-  { sizes }: Case,
+  { sizes }: TestCase,
   names: readonly string[],
   by: number,
 ): readonly (readonly [string, number])[] | undefined {
@@ -143,10 +153,10 @@ function firstOf<From, To>(from: readonly From[], to: (each: From) => To | undef
 /** An accepted case with smaller sizes, as small as is affordable if the kernel accepts such sizes. */
 export function reduced(
   kernel: CompiledKernel,
-  from: Case,
-  isAffordable: (at: Case) => boolean,
-  isAccepted: (at: Case) => boolean = (at) => kernel.refusal(at) === undefined,
-): Case {
+  from: TestCase,
+  isAffordable: (at: TestCase) => boolean,
+  isAccepted: (at: TestCase) => boolean = (at) => kernel.refusal(at) === undefined,
+): TestCase {
   const multiples = steps(kernel, from.config);
   let at = from;
   while (!isAffordable(at)) {
@@ -161,4 +171,4 @@ export function reduced(
   return at;
 }
 
-const sum = ({ sizes }: Case): number => Object.values(sizes).reduce((total, size) => total + size, 0);
+const sum = ({ sizes }: TestCase): number => Object.values(sizes).reduce((total, size) => total + size, 0);

@@ -1,14 +1,14 @@
 /** What a caller chooses besides sizes: dtypes, flags, choices and numbers that are constexprs. */
-import { dataText } from "../../compiled/canonical-json.js";
+import { cacheKey } from "../../compiled/canonical-json.js";
 import {
-  type Case,
+  type TestCase,
   type CompiledKernel,
   type ConstexprSignature,
   passedConstexprs,
 } from "../../compiled/compiled-kernel.js";
 import type { Selection } from "./selection.js";
 
-type Arguments = NonNullable<Case["constexprs"]>;
+type Arguments = NonNullable<TestCase["constexprs"]>;
 
 export interface Variant {
   readonly dtypes: Readonly<Record<string, string>>;
@@ -50,7 +50,7 @@ function declaredNumbers(kernel: CompiledKernel, numbers: readonly ConstexprSign
       return value === undefined ? [] : [[name, value] as const];
     });
     if (entries.length < numbers.length) return;
-    found.set(dataText(entries), { dtypes: {}, constexprs: Object.fromEntries(entries) });
+    found.set(cacheKey(entries), { dtypes: {}, constexprs: Object.fromEntries(entries) });
   };
   add({});
   kernel.shapes.forEach((_, i) => add(kernel.arguments?.[i] ?? {}));

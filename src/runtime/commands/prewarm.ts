@@ -10,7 +10,7 @@ import type { PrewarmedNodes, PrewarmReport } from "../report/reports.js";
 import { prewarmRequest, runRequest } from "../devices/request.js";
 import { openWorkspace } from "../devices/workspace.js";
 import { printJson, progress } from "../system/streams.js";
-import { type Case, type CompiledKernel, formatSizes } from "../../compiled/compiled-kernel.js";
+import { type TestCase, type CompiledKernel, formatSizes } from "../../compiled/compiled-kernel.js";
 import type { KernelCommand } from "../invocation/command.js";
 
 /** Every config is compiled and measured. */
@@ -76,7 +76,7 @@ async function prewarmOn(
 async function warm(
   kernel: CompiledKernel,
   device: PythonDevice,
-  cases: readonly Case[],
+  cases: readonly TestCase[],
   { onCompiled, onDone }: Record<"onCompiled" | "onDone", (done: number, planned: number) => void>,
 ): Promise<{ readonly kernel: Warmed; readonly folder: string | undefined }> {
   const workspace = await openWorkspace(kernel, device.host);

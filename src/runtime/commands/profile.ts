@@ -1,5 +1,5 @@
 import { join, posix, resolve } from "node:path";
-import type { Case, CompiledKernel } from "../../compiled/compiled-kernel.js";
+import type { TestCase, CompiledKernel } from "../../compiled/compiled-kernel.js";
 import { writeOutput } from "../system/files.js";
 import { refuseCluster } from "../invocation/chosen-device.js";
 import { compileAll, refuseSameNames, warn } from "../invocation/kernels.js";
@@ -69,7 +69,7 @@ function profileText({ kernel, file, commands, fetch }: Profiled): string {
 async function profiledThere(
   { host, environment }: Elsewhere,
   kernel: CompiledKernel,
-  at: Case,
+  at: TestCase,
   python: string,
   folder: string,
 ): Promise<Pick<Profiled, "commands" | "fetch">> {
@@ -99,7 +99,7 @@ interface Place {
 /** Profilers see a single call, in an NVTX range, after the calls that compile and tune. */
 function commandsFor(
   { signature, parts = [] }: CompiledKernel,
-  at: Case,
+  at: TestCase,
   { python: program, script, file, folder }: Place,
 ): Profiled["commands"] {
   const sizes = Object.entries(at.sizes).flatMap(([size, value]) => ["--size", `${size}=${value}`]);

@@ -1,9 +1,9 @@
 import { InvalidArgumentError, Option } from "commander";
 import type { Access } from "../../compiled/access.js";
-import type { Case, CompiledKernel, Config, Evaluation } from "../../compiled/compiled-kernel.js";
+import type { TestCase, CompiledKernel, Config, Evaluation } from "../../compiled/compiled-kernel.js";
 import { accessPicture } from "../../visualize/access-picture.js";
 import { programMap, writtenTensors } from "../../visualize/program-map.js";
-import { touchedTensors } from "../../visualize/access-map.js";
+import { accessMaps } from "../../visualize/access-map.js";
 import { caseText } from "../cases/case-text.js";
 import { smallCase } from "../cases/small-case.js";
 import { warn } from "../invocation/kernels.js";
@@ -93,7 +93,7 @@ async function withValues(runnable: Runnable, { constexprs, config = 0 }: TraceO
   return runnable.compile([{ ...base, values: { ...base.values, ...configValues("--constexprs", own, constexprs) } }]);
 }
 
-function caseOf(kernel: CompiledKernel, { config, constexprs, ...given }: TraceOptions): Case {
+function caseOf(kernel: CompiledKernel, { config, constexprs, ...given }: TraceOptions): TestCase {
   const chosen = constexprs ? 0 : config;
   const selection = selectionFor(kernel, { ...given, ...(chosen !== undefined && { config: chosen }) });
   const found = smallCase(kernel, selection);
@@ -102,7 +102,7 @@ function caseOf(kernel: CompiledKernel, { config, constexprs, ...given }: TraceO
   return found.at;
 }
 
-function evaluated(kernel: CompiledKernel, at: Case, wanted: readonly number[] | "all"): Evaluation {
+function evaluated(kernel: CompiledKernel, at: TestCase, wanted: readonly number[] | "all"): Evaluation {
   try {
     return kernel.evaluate(at, { accesses: wanted });
   } catch (error) {
@@ -112,7 +112,7 @@ function evaluated(kernel: CompiledKernel, at: Case, wanted: readonly number[] |
   }
 }
 
-function print(streams: Streams, at: Case, { map, out }: TraceOptions, accesses: readonly Access[]): void {
+function print(streams: Streams, at: TestCase, { map, out }: TraceOptions, accesses: readonly Access[]): void {
   streams.out(`${caseText(at)}\n`);
   if (map) {
     for (const { tensor, elements, written, raced, programs } of writtenTensors(accesses))
@@ -135,7 +135,7 @@ const count = (lanes: Uint8Array): number => lanes.reduce((sum, lane) => sum + l
 
 function reportOf(
   kernel: CompiledKernel,
-  at: Case,
+  at: TestCase,
   { program = [0], map, ...given }: TraceOptions,
   { accesses = [], findings, unchecked }: Evaluation,
 ): TraceReport {
@@ -158,7 +158,7 @@ function reportOf(
             masked: active.length - count(active) - count(refused),
             refused: count(refused),
           })),
-          tensors: touchedTensors(accesses).map(({ placed, counts }) => ({
+          tensors: accessMaps(accesses).map(({ placed, counts }) => ({
             tensor: placed.name,
             shape: placed.shape,
             ...counts,

@@ -1,6 +1,6 @@
 import { Option } from "commander";
 import pc from "picocolors";
-import type { Case, CompiledKernel, Config, FoundConfigs } from "../../compiled/compiled-kernel.js";
+import type { TestCase, CompiledKernel, Config, FoundConfigs } from "../../compiled/compiled-kernel.js";
 import { aheadText } from "../target-compile/precompile.js";
 import { compileForTargets } from "../target-compile/targets.js";
 import { closeDevice, type PythonDevice } from "../devices/devices.js";
@@ -133,7 +133,7 @@ interface Plan {
   readonly source: CompiledKernel;
   /** The kernel with the candidates that the rules leave as its configs. */
   readonly kernel: CompiledKernel;
-  readonly cases: readonly Case[];
+  readonly cases: readonly TestCase[];
   readonly selection: Selection;
   /** Configs of `kernel` that run at none of the cases, each with the reason. */
   readonly skip: ReadonlyMap<number, string>;

@@ -1,7 +1,7 @@
 /** Calls an emitted kernel on given inputs, and returns its outputs. */
 import { rmSync } from "node:fs";
 import { dirname } from "node:path";
-import type { Case, CompiledKernel } from "../../compiled/compiled-kernel.js";
+import type { TestCase, CompiledKernel } from "../../compiled/compiled-kernel.js";
 import { fail } from "../../diagnostics/diagnostic.js";
 import { deviceRun } from "../../diagnostics/catalog/call-codes.js";
 import type { DeviceName } from "../../compiled/device-names.js";
@@ -33,7 +33,7 @@ const DEADLINE_MS = 600_000;
 /** @throws EnvironmentError if the requested device is not available, TileScriptError if the kernel fails. */
 export async function callOnDevice(
   kernel: CompiledKernel,
-  at: Case,
+  at: TestCase,
   inputs: Readonly<Record<string, RawTensor>>,
   { device: wanted, python, tuned }: DeviceCallOptions,
 ): Promise<DeviceCall> {

@@ -1,7 +1,7 @@
 /** Turns a case into a request to the worker. */
 import { join } from "node:path";
 import type {
-  Case,
+  TestCase,
   CompiledKernel,
   GivenTolerance,
   PointerSignature,
@@ -9,9 +9,9 @@ import type {
   TensorSignature,
 } from "../../compiled/compiled-kernel.js";
 import { type DeviceProperties, H200 } from "../../compiled/device-properties.js";
-import { givenFor, givenForAll } from "../../compiled/declared-tolerance.js";
+import { declaredToleranceFor, declaredTolerance } from "../../compiled/declared-tolerance.js";
 import { shapeOf } from "../cases/cases.js";
-import { gradientTolerance, roundingUnit, type Runs, toleranceFor } from "../../compiled/tolerance.js";
+import { gradientTolerance, roundingUnit, type ExecutionMode, toleranceFor } from "../../compiled/tolerance.js";
 import {
   type BenchRequest,
   type CallRequest,
@@ -33,7 +33,7 @@ export interface RawTensor {
 }
 
 /** The dtype that a tensor has in a case, or what a pointer points to. */
-export function dtypeOf(tensor: TensorSignature | PointerSignature, at: Case): string {
+export function dtypeOf(tensor: TensorSignature | PointerSignature, at: TestCase): string {
   return typeof tensor.dtype === "string" ? tensor.dtype : (at.dtypes[tensor.dtype.variable] ?? "float32");
 }
 
@@ -41,7 +41,7 @@ export function dtypeOf(tensor: TensorSignature | PointerSignature, at: Case): s
 export function verifyRequest(
   kernel: CompiledKernel,
   module: string,
-  at: Case,
+  at: TestCase,
   options: {
     readonly passOut: boolean;
     readonly tuned?: boolean;
@@ -50,7 +50,7 @@ export function verifyRequest(
     readonly specialized?: number | undefined;
     readonly tolerance: GivenTolerance;
     /** The device that will run it. */
-    readonly on: Runs;
+    readonly on: ExecutionMode;
   },
 ): VerifyRequest {
   const run = runRequest(kernel, module, at);
@@ -69,7 +69,13 @@ export function verifyRequest(
   };
 }
 
-function tolerancesOf(kernel: CompiledKernel, run: RunRequest, at: Case, on: Runs, given: GivenTolerance = {}) {
+function tolerancesOf(
+  kernel: CompiledKernel,
+  run: RunRequest,
+  at: TestCase,
+  on: ExecutionMode,
+  given: GivenTolerance = {},
+) {
   const known = { sizes: kernel.sizes(at), dtypes: at.dtypes };
   const override = { ...kernel.tolerance, ...given };
   return Object.fromEntries([
@@ -77,11 +83,14 @@ function tolerancesOf(kernel: CompiledKernel, run: RunRequest, at: Case, on: Run
       .filter(({ role }) => role !== "in")
       .map(
         ({ name, python, dtype }) =>
-          [python, toleranceFor(dtype, kernel.signature, known, on, givenFor(override, name))] as const,
+          [python, toleranceFor(dtype, kernel.signature, known, on, declaredToleranceFor(override, name))] as const,
       ),
     ...gradientsOf(kernel, run).map(
       ({ name, python, dtype }) =>
-        [`${python}.grad`, gradientTolerance(dtype, kernel.signature, name, known, on, givenForAll(override))] as const,
+        [
+          `${python}.grad`,
+          gradientTolerance(dtype, kernel.signature, name, known, on, declaredTolerance(override)),
+        ] as const,
     ),
   ]);
 }
@@ -95,14 +104,14 @@ function gradientsOf({ signature }: CompiledKernel, { inputs }: RunRequest): rea
 export function benchRequest(
   kernel: CompiledKernel,
   module: string,
-  at: Case,
+  at: TestCase,
   {
     tuned = false,
     on,
     ...options
   }: Pick<BenchRequest, "warmup" | "iterations" | "providers" | "state"> & {
     readonly tuned?: boolean;
-    readonly on: Runs;
+    readonly on: ExecutionMode;
   },
 ): BenchRequest {
   const run = runRequest(kernel, module, at);
@@ -116,7 +125,7 @@ export function benchRequest(
 }
 
 /** The request to compile and tune one case for the calls to come. */
-export function prewarmRequest(kernel: CompiledKernel, module: string, at: Case): PrewarmRequest {
+export function prewarmRequest(kernel: CompiledKernel, module: string, at: TestCase): PrewarmRequest {
   return { ...runRequest(kernel, module, at), type: "prewarm", config: null };
 }
 
@@ -124,7 +133,7 @@ export function prewarmRequest(kernel: CompiledKernel, module: string, at: Case)
 export function compileRequest(
   kernel: CompiledKernel,
   module: string,
-  at: Case,
+  at: TestCase,
   target: Target,
   specialized: number | null = null,
 ): CompileRequest {
@@ -151,7 +160,7 @@ function pointerWire(
 export function callRequest(
   kernel: CompiledKernel,
   module: string,
-  at: Case,
+  at: TestCase,
   options: {
     readonly folder: string;
     readonly inputs: Readonly<Record<string, RawTensor>>;
@@ -174,7 +183,7 @@ export function callRequest(
 }
 
 /** The arguments of the wrapper in a case. */
-export function runRequest(kernel: CompiledKernel, module: string, at: Case): RunRequest {
+export function runRequest(kernel: CompiledKernel, module: string, at: TestCase): RunRequest {
   const { signature } = kernel;
   const [sizes, ranges] = [kernel.sizes(at), kernel.ranges(at)];
   const present = signature.tensors.filter(({ name }) => !at.absent?.includes(name));
@@ -208,7 +217,12 @@ function gpuOf(gpu: Partial<DeviceProperties> | undefined): Readonly<Record<stri
 
 type Sizes = Readonly<Record<string, number>>;
 
-function wireTensor(tensor: TensorSignature, at: Case, sizes: Sizes, range: Ranges[string] | undefined): WireTensor {
+function wireTensor(
+  tensor: TensorSignature,
+  at: TestCase,
+  sizes: Sizes,
+  range: Ranges[string] | undefined,
+): WireTensor {
   const dtype = dtypeOf(tensor, at);
   return {
     name: tensor.name,
@@ -225,7 +239,7 @@ function fillOf(
   { partition }: Pick<TensorSignature, "partition">,
   dtype: string,
   range: Ranges[string] | undefined,
-  { special }: Case,
+  { special }: TestCase,
 ): Fill {
   const isFloat = /^(float|bfloat)/.test(dtype);
   if (range) {
@@ -239,7 +253,7 @@ function fillOf(
 }
 
 /** How to ask the module for the inputs that the author describes. */
-function drawnOf({ signature }: CompiledKernel, at: Case, sizes: Sizes): NonNullable<VerifyRequest["drawn"]> {
+function drawnOf({ signature }: CompiledKernel, at: TestCase, sizes: Sizes): NonNullable<VerifyRequest["drawn"]> {
   const { arguments: wanted, tensors } = signature.drawn!;
   const known = { ...sizes, ...at.scalars, ...at.constexprs };
   return {
@@ -248,7 +262,7 @@ function drawnOf({ signature }: CompiledKernel, at: Case, sizes: Sizes): NonNull
   };
 }
 
-function argumentsOf(kernel: CompiledKernel, at: Case): VerifyRequest["arguments"] {
+function argumentsOf(kernel: CompiledKernel, at: TestCase): VerifyRequest["arguments"] {
   const { scalars, constexprs, tensors, givenSizes = [] } = kernel.signature;
   const given = { ...at.sizes, ...at.scalars, ...at.constexprs };
   const named = [...givenSizes, ...scalars, ...constexprs.filter(({ from }) => from === "argument")];

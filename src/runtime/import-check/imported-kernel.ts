@@ -1,5 +1,5 @@
 /** One kernel of a Triton file: its text, built and emitted again, and compared with the original as Triton's IR. */
-import { dataText } from "../../compiled/canonical-json.js";
+import { cacheKey } from "../../compiled/canonical-json.js";
 import type { CompiledKernel } from "../../compiled/compiled-kernel.js";
 import { hasBlockPointers, withoutBlockPointers } from "../../import/blocks/block-pointers.js";
 import { helperTypes } from "../../import/helper-types.js";
@@ -201,9 +201,9 @@ function alike(calls: readonly ReadCall[], specialize: ReadonlySet<string> | und
     if (given.kind === "descriptor") return `descriptor ${given.block.length} ${given.padding}`;
     if (given.kind !== "constant") return given.kind === "pointer" ? "pointer" : given.dtype;
     const isFixed = specialize && (specialize.size === 0 || specialize.has(name));
-    if (isFixed) return dataText(given.value);
+    if (isFixed) return cacheKey(given.value);
     const { value } = given;
-    return value.what === "constant" ? value.of : dataText(value);
+    return value.what === "constant" ? value.of : cacheKey(value);
   };
   const [first] = calls;
   return calls.filter((call) =>

@@ -2,8 +2,8 @@
  * What has to hold of an imported kernel's launches, from what is open of its proofs and from the launches that were
  * noted: a condition counts only if every noted launch meets it.
  */
-import { dataText } from "../../compiled/canonical-json.js";
-import type { CompiledKernel, HostExpression, Lack } from "../../compiled/compiled-kernel.js";
+import { cacheKey } from "../../compiled/canonical-json.js";
+import type { CompiledKernel, HostExpression, MissingPrecondition } from "../../compiled/compiled-kernel.js";
 import { holdsOfAll, type Inferred, type NotedValues } from "../../import/launch-facts/launch-facts.js";
 import { notedGrid } from "../../import/launch-facts/infer-grid.js";
 import { notedValues } from "../../import/launch-facts/recorded-values.js";
@@ -60,20 +60,20 @@ class Inference {
   }
 
   /** What is open, in the names of the Python. */
-  #lacks({ requires }: Inferred): readonly Lack[] | undefined {
+  #lacks({ requires }: Inferred): readonly MissingPrecondition[] | undefined {
     const { built, parameters } = this.made;
     const names = new Map(Object.entries(parameters));
-    const lacks = built.lacking?.(requires.map((each) => renamed(each, names)));
+    const lacks = built.suggestPreconditions?.(requires.map((each) => renamed(each, names)));
     const originals = new Map([...names].map(([python, name]) => [name, python]));
     return lacks?.map((lack) => ({ ...lack, wanted: lack.wanted.map((each) => renamed(each, originals)) }));
   }
 
   /** For each lack the first condition that is new and holds of every launch. */
-  #conditionsFor(lacks: readonly Lack[], known: readonly HostExpression[]): readonly HostExpression[] {
-    const texts = new Set(known.map((each) => dataText(each)));
+  #conditionsFor(lacks: readonly MissingPrecondition[], known: readonly HostExpression[]): readonly HostExpression[] {
+    const texts = new Set(known.map((each) => cacheKey(each)));
     return lacks.flatMap(({ wanted }) => {
-      const found = wanted.find((each) => !texts.has(dataText(each)) && holdsOfAll(each, this.noted));
-      if (found) texts.add(dataText(found));
+      const found = wanted.find((each) => !texts.has(cacheKey(each)) && holdsOfAll(each, this.noted));
+      if (found) texts.add(cacheKey(found));
       return found ? [found] : [];
     });
   }

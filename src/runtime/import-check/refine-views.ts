@@ -2,7 +2,7 @@
  * A kernel with views, settled by the launches that were noted: its grid by sizes, and what a launch has to meet. A view
  * that a proof refutes even so becomes a pointer again, and an output that is not all written is the caller's.
  */
-import { dataText } from "../../compiled/canonical-json.js";
+import { cacheKey } from "../../compiled/canonical-json.js";
 import type { CompiledKernel, Obligation } from "../../compiled/compiled-kernel.js";
 import { lifted, type Lifted } from "../../import/lift/lift.js";
 import type { Inferred } from "../../import/launch-facts/launch-facts.js";
@@ -68,7 +68,7 @@ function waysOf(inferred: Inferred | undefined): readonly (Inferred | undefined)
   if (!inferred) return [undefined];
   const requires = inferred.requires.filter((each) => !("op" in each && each.op === "eq"));
   const ways = [inferred, { ...inferred, requires }, { ...inferred, requires: [] }, undefined];
-  return [...new Map(ways.map((way) => [dataText(way), way])).values()];
+  return [...new Map(ways.map((way) => [cacheKey(way), way])).values()];
 }
 
 /** Outputs that the caller gives. */

@@ -1,7 +1,12 @@
 /** Options of several commands, and checks of their values against the kernel. */
 import { numberText } from "../../compiled/canonical-json.js";
 import { InvalidArgumentError, Option } from "commander";
-import { type Case, type CompiledKernel, passedConstexprs, type Tolerance } from "../../compiled/compiled-kernel.js";
+import {
+  type TestCase,
+  type CompiledKernel,
+  passedConstexprs,
+  type Tolerance,
+} from "../../compiled/compiled-kernel.js";
 import { defaultDeadlineMs } from "../verify/case-evaluator.js";
 import type { Selection } from "../cases/selection.js";
 import { layoutsOf, placedTensors } from "../cases/tensor-layouts.js";
@@ -145,7 +150,7 @@ export function selectionFor(
 }
 
 /** What `--case` holds, checked against the kernel's signature. */
-export function caseFor(kernel: CompiledKernel, given: Readonly<Record<string, unknown>>): Case {
+export function caseFor(kernel: CompiledKernel, given: Readonly<Record<string, unknown>>): TestCase {
   const unknown = Object.keys(given).filter((key) => !(CASE_KEYS as readonly string[]).includes(key));
   if (unknown.length > 0)
     throw new UsageError(`--case: unknown key ${unknown.join(", ")}; a case has ${CASE_KEYS.join(", ")}`);
@@ -171,7 +176,7 @@ export function caseFor(kernel: CompiledKernel, given: Readonly<Record<string, u
   lacking("scalars", needed(signature.scalars), selection.scalars);
   const passed = passedConstexprs(signature);
   lacking("constexprs", needed(passed), selection.constexprs);
-  const at = { ...given, sizes: {}, dtypes: {}, ...selection } as Case;
+  const at = { ...given, sizes: {}, dtypes: {}, ...selection } as TestCase;
   const refusal = kernel.refusal(at);
   if (refusal !== undefined)
     throw new UsageError(`--case: the kernel cannot be launched with these values (${refusal})`);

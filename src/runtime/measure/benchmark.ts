@@ -1,5 +1,5 @@
 /** Measures a kernel on a GPU, beside PyTorch and the author's providers. Only verified cases are measured. */
-import type { Case, CompiledKernel } from "../../compiled/compiled-kernel.js";
+import type { TestCase, CompiledKernel } from "../../compiled/compiled-kernel.js";
 import { compileAhead, inEveryConfig } from "../target-compile/precompile.js";
 import { describeCase } from "../cases/case-text.js";
 import { askWorker } from "../verify/case-worker.js";
@@ -21,7 +21,7 @@ export interface Iterations {
 export const defaultIterations: Iterations = { warmup: 25, iterations: 100 };
 
 export interface BenchOptions extends Iterations {
-  readonly cases: readonly Case[];
+  readonly cases: readonly TestCase[];
   /** Whether the autotuner chooses the config instead of the case. */
   readonly tuned: boolean;
   /** Whether to measure `torch.compile`, too; `max-autotune` is slow. */
@@ -34,7 +34,7 @@ export interface BenchOptions extends Iterations {
 }
 
 export interface Measurement {
-  readonly at: Case;
+  readonly at: TestCase;
   /** The config that ran; `autotuned` if each of several kernels has its own, or the warp-specialized kernel ran. */
   readonly config: number | "autotuned";
   readonly result: BenchResult;
@@ -68,7 +68,7 @@ export async function bench(
   const torch = ["eager", ...(compiled ? ["torch.compile", "torch.compile max-autotune"] : [])];
   const providers = [...(kernel.reference === "none" ? [] : torch), ...own];
   const workspace = await openWorkspace(kernel, device.host);
-  const measure = async (at: Case, { worker: given, place }: Member): Promise<Measurement | string> => {
+  const measure = async (at: TestCase, { worker: given, place }: Member): Promise<Measurement | string> => {
     const { worker, places } = noting(given);
     const refused = (reason: string) => `${describeCase(at, 1)}: ${reason}`;
     const planned = { at, label: "measured", extra: false };
@@ -121,7 +121,7 @@ function noting(worker: RequestServer): { readonly worker: RequestServer; readon
 function measurementOf(
   kernel: CompiledKernel,
   device: PythonDevice,
-  at: Case,
+  at: TestCase,
   config: Measurement["config"],
   result: BenchResult,
 ): Measurement {

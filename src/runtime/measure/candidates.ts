@@ -1,10 +1,10 @@
 /** The candidates of a search: the author's configs and the combinations of a space, without what rules exclude. */
 import {
-  type Case,
+  type TestCase,
   type CompiledKernel,
   type Config,
   launchOptionNames,
-  type Space,
+  type SearchSpace,
 } from "../../compiled/compiled-kernel.js";
 import { valuesOf } from "../cases/case-text.js";
 import { UsageError } from "../system/errors.js";
@@ -18,7 +18,7 @@ export interface Pruned {
 }
 
 /** Every combination of the declared space; names that it lacks have their value of the first config. */
-export function candidatesOf(kernel: CompiledKernel, space: Space): readonly Config[] {
+export function candidatesOf(kernel: CompiledKernel, space: SearchSpace): readonly Config[] {
   const own = ownConfigs(kernel);
   const known = new Set(own.map(identity));
   return [...own, ...combinations(kernel, space).filter((config) => !known.has(identity(config)))];
@@ -32,7 +32,7 @@ export function checkTunable({ signature: { name }, tuning, parts }: CompiledKer
 }
 
 /** @throws UsageError if there are too many. */
-export function combinations({ signature: { name }, configs }: CompiledKernel, space: Space): readonly Config[] {
+export function combinations({ signature: { name }, configs }: CompiledKernel, space: SearchSpace): readonly Config[] {
   const entries = Object.entries(space);
   const count = entries.reduce((product, [, values = []]) => product * values.length, 1);
   if (count > MANY_CANDIDATES)
@@ -73,7 +73,7 @@ export function unfitReason({ tuning }: CompiledKernel, config: Config): string 
 }
 
 /** The configs of the kernel that its requirements refuse in every case, each with the reason. */
-export function refusedEverywhere(kernel: CompiledKernel, cases: readonly Case[]): Map<number, string> {
+export function refusedEverywhere(kernel: CompiledKernel, cases: readonly TestCase[]): Map<number, string> {
   const found = new Map<number, string>();
   for (const config of kernel.configs.keys()) {
     const reasons = cases.map((at) => kernel.refusal({ ...at, config }));
@@ -83,7 +83,7 @@ export function refusedEverywhere(kernel: CompiledKernel, cases: readonly Case[]
 }
 
 /** The space of `BLOCK=64,128` and `numWarps=4,8`, in the kernel's names. */
-export function spaceOf({ configs, signature }: CompiledKernel, given: readonly string[]): Space {
+export function spaceOf({ configs, signature }: CompiledKernel, given: readonly string[]): SearchSpace {
   const known = [...new Set([...configs.flatMap(({ values }) => Object.keys(values)), ...launchOptionNames])];
   return Object.fromEntries(
     given.map((text) => {

@@ -1,5 +1,5 @@
 /** The space of a kernel that declares none, from what its constexprs are to its tiles. */
-import type { CompiledKernel, Config, Space, TileRole, Traffic } from "../../compiled/compiled-kernel.js";
+import type { CompiledKernel, Config, SearchSpace, TileRole, Traffic } from "../../compiled/compiled-kernel.js";
 import { valuesOf } from "../cases/case-text.js";
 
 /** Sizes that are worth a try on today's GPUs, by what they are the size of. */
@@ -19,7 +19,7 @@ const STAGES = [2, 3, 4, 5];
  * The values to try of what the roles explain, of warps, and of stages where Triton pipelines; of everything else, those
  * of the author's configs. The author's values of the former are tried too.
  */
-export function derivedSpace({ configs, tuning, signature }: CompiledKernel): Space {
+export function derivedSpace({ configs, tuning, signature }: CompiledKernel): SearchSpace {
   const { roles = {}, pipelined = false } = tuning ?? {};
   const values = new Map<string, Set<number | boolean | string>>();
   const add = (name: string, more: readonly (number | boolean | string)[]) =>

@@ -1,5 +1,5 @@
 /** What a config may take at least, by a model of the GPU. It orders candidates; measurements decide. */
-import type { Case, CompiledKernel, Traffic } from "../../compiled/compiled-kernel.js";
+import type { TestCase, CompiledKernel, Traffic } from "../../compiled/compiled-kernel.js";
 import { H200 } from "../../compiled/device-properties.js";
 import { bytesOf, type DeviceLimits, rateOf } from "./roofline.js";
 
@@ -20,7 +20,7 @@ const UNKNOWN = { gbps: 4800, rate: 989.4 };
  */
 export function estimate(
   kernel: CompiledKernel,
-  at: Case,
+  at: TestCase,
   { programs, bytes, products }: Traffic,
   limits: DeviceLimits | undefined,
 ): number {

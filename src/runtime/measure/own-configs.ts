@@ -1,6 +1,6 @@
 /** The author's configs as a search takes them, and with what it found. */
 import type { CompiledKernel, Config, FoundConfigs } from "../../compiled/compiled-kernel.js";
-import { configsFor, exactly, gpuText } from "../../compiled/configs-by-gpu.js";
+import { configsFor, configsForExactGpu, gpuText } from "../../compiled/configs-by-gpu.js";
 import type { Architecture } from "../../compiled/kernel-targets.js";
 import { identity } from "./trial-cache.js";
 
@@ -37,7 +37,7 @@ export function withFound({ configs, tuning }: CompiledKernel, found: readonly F
   };
   configs.forEach(add);
   const renewed = found.flatMap(({ configs: fastest, architecture }) => {
-    const gpu = architecture ? { gpu: exactly(architecture) } : {};
+    const gpu = architecture ? { gpu: configsForExactGpu(architecture) } : {};
     return fastest.map((config): Config => ({ ...config, ...gpu }));
   });
   for (const { gpu } of renewed) lists.delete(gpuText(gpu));

@@ -1,5 +1,5 @@
 /** Candidates that a GPU has no room for, found by compiling them in other processes while nothing is measured. */
-import type { Case, CompiledKernel } from "../../compiled/compiled-kernel.js";
+import type { TestCase, CompiledKernel } from "../../compiled/compiled-kernel.js";
 import type { PythonDevice } from "../devices/devices.js";
 import { compileRequest } from "../devices/request.js";
 import type { Workspace } from "../devices/workspace.js";
@@ -16,7 +16,7 @@ export async function misfits(
   kernel: CompiledKernel,
   { compilers, hello }: Pick<PythonDevice, "compilers" | "hello">,
   { module }: Workspace,
-  cases: readonly Case[],
+  cases: readonly TestCase[],
   onDone?: (done: number, planned: number) => void,
 ): Promise<ReadonlyMap<number, string>> {
   const found = new Map<number, string>();

@@ -1,5 +1,5 @@
 /** The roofline: peak rates of a GPU, and so the least time of a case. */
-import type { Case, CompiledKernel } from "../../compiled/compiled-kernel.js";
+import type { TestCase, CompiledKernel } from "../../compiled/compiled-kernel.js";
 import { shapeOf } from "../cases/cases.js";
 import type { HelloResult } from "../worker/protocol.js";
 import { dtypeOf } from "../devices/request.js";
@@ -87,7 +87,7 @@ export interface Roof {
 /** max(bytes / bandwidth, operations / rate). Undefined if the rate matters and is unknown. */
 export function roofOf(
   kernel: CompiledKernel,
-  at: Case,
+  at: TestCase,
   { bytes, flops }: { readonly bytes: number; readonly flops: number },
   limits: DeviceLimits | undefined,
 ): Roof | undefined {
@@ -101,7 +101,7 @@ export function roofOf(
 }
 
 /** The rate that bounds the arithmetic: tensor cores in the dtype of the first input, or plain float32. */
-export function rateOf(kernel: CompiledKernel, at: Case): keyof Peak["tflops"] {
+export function rateOf(kernel: CompiledKernel, at: TestCase): keyof Peak["tflops"] {
   const first = kernel.signature.tensors.find(({ role }) => role !== "out");
   const dtype = first ? dtypeOf(first, at) : "float32";
   if (kernel.signature.arithmetic.dots.length === 0) return "vector";
@@ -111,7 +111,7 @@ export function rateOf(kernel: CompiledKernel, at: Case): keyof Peak["tflops"] {
 }
 
 /** Bytes that a call must move: each input is read once, each output written once, an updated tensor both. */
-export function bytesOf(kernel: CompiledKernel, at: Case): number {
+export function bytesOf(kernel: CompiledKernel, at: TestCase): number {
   const sizes = kernel.sizes(at);
   const present = kernel.signature.tensors.filter(({ name }) => !at.absent?.includes(name));
   return present.reduce((total, tensor) => {

@@ -1,5 +1,5 @@
 /** The candidates of a kernel that declares no space: which are worth compiling, and which to try first. */
-import type { Case, CompiledKernel, Config, Traffic } from "../../compiled/compiled-kernel.js";
+import type { TestCase, CompiledKernel, Config, Traffic } from "../../compiled/compiled-kernel.js";
 import { combinations, type Pruned, unfitReason } from "./candidates.js";
 import { derivedSpace, namesOf, perThread, tileOf, unsuited } from "./derived-space.js";
 import { estimate } from "./estimate.js";
@@ -20,7 +20,7 @@ export interface Shortlisted {
 /** The author's configs, then what is worth trying of the space that follows from the roles of its constexprs. */
 export function shortlist(
   kernel: CompiledKernel,
-  cases: readonly Case[],
+  cases: readonly TestCase[],
   gpu: Shortlisted,
 ): { readonly kept: readonly Config[]; readonly pruned: readonly Pruned[] } {
   const own = ownConfigs(kernel);
@@ -83,7 +83,7 @@ const STEP = 0.06;
 function score(
   kernel: CompiledKernel,
   config: Config,
-  at: Case,
+  at: TestCase,
   traffic: Traffic,
   { limits, lanes }: Shortlisted,
 ): number {
@@ -106,7 +106,7 @@ const WARPS_A_TILE = 2;
 /** The kernel's configs in a case: the author's, then the likeliest of each tile, then the others. */
 export function tryingOrder(
   kernel: CompiledKernel,
-  at: Case,
+  at: TestCase,
   { own, skip, gpu }: { readonly own: number; readonly skip: ReadonlySet<number>; readonly gpu: Shortlisted },
 ): readonly number[] {
   const taken = [...kernel.configs.keys()].filter(

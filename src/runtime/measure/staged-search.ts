@@ -2,7 +2,7 @@
  * The search of a derived space on a GPU, each case by itself: by successive halving, in the order of a model. What the GPU
  * has no room for is left out by compiling it first.
  */
-import type { Case, CompiledKernel } from "../../compiled/compiled-kernel.js";
+import type { TestCase, CompiledKernel } from "../../compiled/compiled-kernel.js";
 import type { PythonDevice } from "../devices/devices.js";
 import { openWorkspace } from "../devices/workspace.js";
 import { halve, neighborsOf } from "./successive-halving.js";
@@ -90,7 +90,7 @@ class Rounds {
       next += batch.length;
       // The author's own are tried in any case, and known times need no binaries.
       const unsure = batch.filter((config) => config >= own && !cache.known(place, config));
-      const launched = unsure.map((config): Case => ({ ...cases[place]!, config }));
+      const launched = unsure.map((config): TestCase => ({ ...cases[place]!, config }));
       const left = await misfits(kernel, device, workspace, launched, onCompiled);
       for (const [config, why] of left) this.misfits.set(config, why);
       chosen.push(...batch.filter((config) => !left.has(config)));

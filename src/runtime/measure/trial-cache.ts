@@ -1,7 +1,7 @@
 /** What tuning has measured of a kernel, kept between runs. */
-import { dataText } from "../../compiled/canonical-json.js";
+import { cacheKey } from "../../compiled/canonical-json.js";
 import { join } from "node:path";
-import type { Case, CompiledKernel, Config } from "../../compiled/compiled-kernel.js";
+import type { TestCase, CompiledKernel, Config } from "../../compiled/compiled-kernel.js";
 import { valuesOf } from "../cases/case-text.js";
 import type { PythonDevice } from "../devices/devices.js";
 import { cacheFolder } from "../system/cache-folder.js";
@@ -18,7 +18,7 @@ export function identity(config: Config): string {
 
 /** The same of values by name. */
 export function identityOf(values: Readonly<Record<string, number | boolean | string>>): string {
-  return dataText(Object.entries(values).sort(([a], [b]) => (a < b ? -1 : 1)));
+  return cacheKey(Object.entries(values).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 interface CachedCase {
@@ -36,7 +36,7 @@ export class TrialCache {
     readonly cases: readonly CachedCase[],
   ) {}
 
-  static async open(kernel: CompiledKernel, device: PythonDevice, cases: readonly Case[], env: NodeJS.ProcessEnv) {
+  static async open(kernel: CompiledKernel, device: PythonDevice, cases: readonly TestCase[], env: NodeJS.ProcessEnv) {
     const read = cases.map(async (at): Promise<CachedCase> => {
       const file = cacheFile(kernel, device, at, env);
       return { file, trials: (await readCached<Record<string, Trial>>(file)) ?? {} };
@@ -61,10 +61,10 @@ export class TrialCache {
 }
 
 /** What a trial depends on: the module, what it is compared by and with, and what it runs on. */
-function cacheFile(kernel: CompiledKernel, { hello }: PythonDevice, at: Case, env: NodeJS.ProcessEnv): string {
+function cacheFile(kernel: CompiledKernel, { hello }: PythonDevice, at: TestCase, env: NodeJS.ProcessEnv): string {
   const { config: _, seed: __, ...given } = at;
   const { torch, triton } = hello.versions;
   const compared = [kernel.tolerance ?? {}, kernel.ranges(at)];
-  const text = dataText([withoutConfigs(kernel.python), hello.deviceName, torch, triton, given, compared]);
+  const text = cacheKey([withoutConfigs(kernel.python), hello.deviceName, torch, triton, given, compared]);
   return join(cacheFolder(env), "tuned", `${keyOfText(text)}.json`);
 }

@@ -1,5 +1,5 @@
 /** Trials of candidates: each is compared with the reference, then timed, or remembered from an earlier search. */
-import type { Case, CompiledKernel } from "../../compiled/compiled-kernel.js";
+import type { TestCase, CompiledKernel } from "../../compiled/compiled-kernel.js";
 import { compileAhead } from "../target-compile/precompile.js";
 import { failureOf } from "../cases/failure.js";
 import type { PythonDevice } from "../devices/devices.js";
@@ -22,7 +22,7 @@ const DEADLINE_MS = 120_000;
 export interface Searching {
   readonly kernel: CompiledKernel;
   readonly device: PythonDevice;
-  readonly cases: readonly Case[];
+  readonly cases: readonly TestCase[];
   readonly cache: TrialCache;
   readonly workspace: Workspace;
 }
@@ -35,7 +35,7 @@ export async function compileBatch(
   onCompiled: ((done: number, planned: number) => void) | undefined,
 ): Promise<void> {
   const untried = configs.flatMap((config) =>
-    places.filter((place) => !cache.known(place, config)).map((place): Case => ({ ...cases[place]!, config })),
+    places.filter((place) => !cache.known(place, config)).map((place): TestCase => ({ ...cases[place]!, config })),
   );
   const launched = untried.filter((at) => kernel.refusal(at) === undefined);
   const requests = launched.map((at) => runRequest(kernel, workspace.module, at));
@@ -92,7 +92,7 @@ export async function timeAgain(
   return timed;
 }
 
-async function tryConfig(searching: Searching, member: Member, at: Case): Promise<Trial> {
+async function tryConfig(searching: Searching, member: Member, at: TestCase): Promise<Trial> {
   const { kernel, device, workspace } = searching;
   const planned = { at, label: "tuned", extra: false };
   const outcome = await askWorker(kernel, device, member.worker, workspace, planned, {
@@ -109,7 +109,7 @@ async function tryConfig(searching: Searching, member: Member, at: Case): Promis
 async function time(
   { kernel, device, workspace }: Searching,
   { worker, place }: Member,
-  at: Case,
+  at: TestCase,
   calls: Iterations,
 ): Promise<Timing | { readonly failed: string }> {
   const request = benchRequest(kernel, workspace.module, at, { providers: [], ...calls, on: device.kind });

@@ -1,6 +1,6 @@
 /** The search of a declared space: its candidates are verified and measured on a GPU, until the budget is spent. */
 import fc from "fast-check";
-import type { Case, CompiledKernel, Config } from "../../compiled/compiled-kernel.js";
+import type { TestCase, CompiledKernel, Config } from "../../compiled/compiled-kernel.js";
 import type { PythonDevice } from "../devices/devices.js";
 import { openWorkspace } from "../devices/workspace.js";
 import type { Timing } from "../worker/protocol.js";
@@ -37,7 +37,7 @@ export interface Searched {
 }
 
 export interface SearchOptions {
-  readonly cases: readonly Case[];
+  readonly cases: readonly TestCase[];
   /** Configs to skip. */
   readonly skip: ReadonlySet<number>;
   /** The number of the author's configs, which come first. */
@@ -107,7 +107,7 @@ export function orderOf(count: number, own: number, seed: number): readonly numb
 
 /** The fastest config of each case, and the fastest of the author's configs. */
 export interface Best {
-  readonly at: Case;
+  readonly at: TestCase;
   readonly config: number;
   readonly time: Timing;
   readonly own?: { readonly config: number; readonly time: Timing };
@@ -119,7 +119,7 @@ export interface Best {
  */
 export function bestOf(
   { trials }: Searched,
-  cases: readonly Case[],
+  cases: readonly TestCase[],
   isOwn: (config: number) => boolean,
 ): readonly Best[] {
   const bad = new Set(

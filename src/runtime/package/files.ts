@@ -1,8 +1,14 @@
 /** The files of a Python package with emitted kernels, for `pip install`, and its tests. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Case, CompiledKernel, Signature, TensorSignature, Tolerance } from "../../compiled/compiled-kernel.js";
-import { givenFor, givenForAll } from "../../compiled/declared-tolerance.js";
+import type {
+  TestCase,
+  CompiledKernel,
+  Signature,
+  TensorSignature,
+  Tolerance,
+} from "../../compiled/compiled-kernel.js";
+import { declaredToleranceFor, declaredTolerance } from "../../compiled/declared-tolerance.js";
 import { gradientTolerance, toleranceFor } from "../../compiled/tolerance.js";
 import { deviceLimits } from "../verify/device-limits.js";
 import { type Limits, planCases, type PlannedCase } from "../cases/cases.js";
@@ -182,7 +188,11 @@ function testsOf(name: string, { kernel, operator }: PackagedKernel): string {
 }
 
 /** The cases with these labels, or any case if none has them; at larger sizes if the kernel needs more. */
-function casesOf(kernel: CompiledKernel, limits: Limits, labels: readonly string[]): readonly [Case, ...Case[]] {
+function casesOf(
+  kernel: CompiledKernel,
+  limits: Limits,
+  labels: readonly string[],
+): readonly [TestCase, ...TestCase[]] {
   const tiers = [limits, deviceLimits.interpreter, MANY_PROGRAMS];
   const fitting = tiers.find((each) => plainCases(kernel, each).length > 0);
   const plain = fitting ? plainCases(kernel, fitting) : [];
@@ -220,18 +230,18 @@ function operatorTest(name: string, kernel: CompiledKernel, form: OperatorForm):
   ].join("\n");
 }
 
-function sizesTerm({ sizes }: Case): Term {
+function sizesTerm({ sizes }: TestCase): Term {
   const items = Object.entries(sizes).map(([size, value]) => `"${size}": ${value}`);
   return { open: "{", items, close: "}" };
 }
 
 /** The tolerance of each result. */
-function tolerances(kernel: CompiledKernel, at: Case): readonly Tolerance[] {
+function tolerances(kernel: CompiledKernel, at: TestCase): readonly Tolerance[] {
   const { signature, tolerance } = kernel;
   const known = { sizes: kernel.sizes(at), dtypes: at.dtypes };
   const results = signature.tensors.filter(({ role }) => role !== "in");
   return results.map((tensor) =>
-    toleranceFor(dtypeOf(tensor, at), signature, known, TESTED_ON, givenFor(tolerance, tensor.name)),
+    toleranceFor(dtypeOf(tensor, at), signature, known, TESTED_ON, declaredToleranceFor(tolerance, tensor.name)),
   );
 }
 
@@ -240,12 +250,12 @@ const largest = (all: readonly Figures[]): Figures =>
   all.reduce((most, figures) => most.map((figure, i) => Math.max(figure, figures[i]!)));
 
 /** The tolerance of each gradient, by the input's name. */
-function gradientsTerm({ signature, sizes, tolerance }: CompiledKernel, at: Case): Term {
+function gradientsTerm({ signature, sizes, tolerance }: CompiledKernel, at: TestCase): Term {
   const inputs = signature.tensors.filter(({ name }) => signature.gradients?.includes(name));
   const known = { sizes: sizes(at), dtypes: at.dtypes };
   const items = inputs.map((tensor) => {
     const dtype = dtypeOf(tensor, at);
-    const figures = gradientTolerance(dtype, signature, tensor.name, known, TESTED_ON, givenForAll(tolerance));
+    const figures = gradientTolerance(dtype, signature, tensor.name, known, TESTED_ON, declaredTolerance(tolerance));
     return figuresTerm(figuresOf(figures), `"${tensor.python}": `);
   });
   return { open: "{", items, close: "}" };

@@ -1,5 +1,5 @@
 /** Records of several days, GPUs and versions beside each other: the latest against the best before it. */
-import { dataText, jsonText } from "../../compiled/canonical-json.js";
+import { cacheKey, jsonText } from "../../compiled/canonical-json.js";
 import type pc from "picocolors";
 import { formatList } from "../../diagnostics/format-list.js";
 import { caseText } from "../cases/case-text.js";
@@ -14,7 +14,7 @@ const NOTICED = 1.05;
 export function compareRecords(records: readonly MeasurementRecord[]): RecordsReport {
   const groups = new Map<string, MeasurementRecord[]>();
   for (const each of records) {
-    const key = dataText([each.kernel, caseText(each), each.scalars, each.device_name]);
+    const key = cacheKey([each.kernel, caseText(each), each.scalars, each.device_name]);
     groups.set(key, [...(groups.get(key) ?? []), each]);
   }
   const cases = [...groups.values()].map(comparedCase);

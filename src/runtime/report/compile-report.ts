@@ -1,7 +1,7 @@
 /** The report of `compile`: diagnostics at the author's lines, a table, and JSON. */
 import type pc from "picocolors";
 import type { CompiledKernel, Config } from "../../compiled/compiled-kernel.js";
-import { isFor, targetsText } from "../../compiled/kernel-targets.js";
+import { supportsGpu, targetsText } from "../../compiled/kernel-targets.js";
 import { formatList } from "../../diagnostics/format-list.js";
 import { caseText, configText, valuesOf } from "../cases/case-text.js";
 import { errorDiagnostic, warning, type Diagnostic } from "../../diagnostics/diagnostic.js";
@@ -27,7 +27,7 @@ export function compileDiagnostics(found: KernelCompilations): Diagnostic[] {
 function otherTargets({ kernel, compilations, notRun }: KernelCompilations): Diagnostic[] {
   const make = compilations.length === 0 ? errorDiagnostic : warning;
   return (kernel.targets ?? []).flatMap((declared) => {
-    const left = notRun.filter(({ triton }) => !isFor(declared, triton)).map(({ name }) => name);
+    const left = notRun.filter(({ triton }) => !supportsGpu(declared, triton)).map(({ name }) => name);
     return left.length === 0
       ? []
       : [make(otherTarget(kernel.signature.name, formatList(left), targetsText(declared)), declared.at)];

@@ -1,10 +1,10 @@
 /** A kernel's certificate as a sentence and as messages at the author's lines. */
 import {
-  type Case,
+  type TestCase,
   type Certificate,
   formatSizes,
   type Obligation,
-  type Property,
+  type ProofProperty,
 } from "../../compiled/compiled-kernel.js";
 import { notProved } from "../../diagnostics/catalog/proof-codes.js";
 import { type Diagnostic, errorDiagnostic, TileScriptError, warning } from "../../diagnostics/diagnostic.js";
@@ -47,7 +47,7 @@ export function refuseRefuted(proof: Certificate): void {
 }
 
 /** What mostly has one cause in several lines. */
-const OF_KERNEL: ReadonlySet<Property> = new Set<Property>(["dividend", "overflow"]);
+const OF_KERNEL: ReadonlySet<ProofProperty> = new Set<ProofProperty>(["dividend", "overflow"]);
 
 /**
  * What is refuted is an error, what is unknown a warning. One cause is said once, and what is unknown of a line that has an
@@ -85,7 +85,7 @@ export function proofDiagnostics(
 const provedWith = (requires: string): string => `; with \`requires: ${requires}\` it is proved`;
 
 /** `M=1 N=17 y=sliced, config 0` */
-function caseText({ sizes, scalars = {}, constexprs = {}, layouts = {}, config }: Case): string {
+function caseText({ sizes, scalars = {}, constexprs = {}, layouts = {}, config }: TestCase): string {
   const given = Object.entries({ ...constexprs, ...layouts }).map(([name, value]) => ` ${name}=${value}`);
   return `${formatSizes({ ...sizes, ...scalars })}${given.join("")}, config ${config}`;
 }

@@ -3,7 +3,14 @@
  * "-0", but a largest difference that is not finite is null.
  */
 import type { AccessKind } from "../../compiled/access.js";
-import type { Case, Certificate, Finding, Layout, SpecialValue, Tolerance } from "../../compiled/compiled-kernel.js";
+import type {
+  TestCase,
+  Certificate,
+  Finding,
+  Layout,
+  SpecialValue,
+  Tolerance,
+} from "../../compiled/compiled-kernel.js";
 import type { DeviceProperties } from "../../compiled/device-properties.js";
 import type { DiagnosticCode } from "../../diagnostics/catalog/index.js";
 import type { Diagnostic, Location } from "../../diagnostics/diagnostic.js";
@@ -353,7 +360,7 @@ export interface TraceReport {
   /** Whether the evaluation has no findings. */
   readonly ok: boolean;
   readonly kernel: string;
-  readonly case: Case;
+  readonly case: TestCase;
   /** Where the picture was written. */
   readonly file?: string;
   readonly program?: readonly number[];

@@ -1,5 +1,11 @@
 /** For what a proof leaves open, a condition of a launch that closes it: with it in `requires`, the same rules show it. */
-import type { Certificate, CompiledKernel, HostExpression, Lack, Obligation } from "../../compiled/compiled-kernel.js";
+import type {
+  Certificate,
+  CompiledKernel,
+  HostExpression,
+  MissingPrecondition,
+  Obligation,
+} from "../../compiled/compiled-kernel.js";
 import { callback, hostValue } from "../../import/host-text.js";
 import { declaredShapes } from "../cases/shapes.js";
 import { acceptedCase } from "../cases/valid-cases.js";
@@ -9,7 +15,7 @@ const MOST_TRIED = 12;
 
 const OPEN: ReadonlySet<string> = new Set(["unknown", "refuted"]);
 
-type Thing = Pick<Lack, "property" | "of">;
+type Thing = Pick<MissingPrecondition, "property" | "of">;
 
 const keyOf = ({ property, of }: Thing): string => `${property} ${of}`;
 
@@ -20,8 +26,8 @@ export function wantedFor(
 ): (obligation: Obligation) => string | undefined {
   const open = new Set(obligations.filter(({ verdict }) => OPEN.has(verdict.kind)).map(keyOf));
   const found = new Map<string, string>();
-  const isLeft = (lack: Lack): boolean => open.has(keyOf(lack)) && !found.has(keyOf(lack));
-  const lacks = open.size === 0 ? [] : (kernel.lacking?.() ?? []);
+  const isLeft = (lack: MissingPrecondition): boolean => open.has(keyOf(lack)) && !found.has(keyOf(lack));
+  const lacks = open.size === 0 ? [] : (kernel.suggestPreconditions?.() ?? []);
   const launches = lacks.some(isLeft) ? launchesOf(kernel) : [];
   const tried = new Set<string>();
   for (const lack of lacks) {
@@ -30,7 +36,7 @@ export function wantedFor(
       if (!isLeft(lack) || tried.size >= MOST_TRIED) break;
       if (tried.has(text) || !isMet(condition, launches)) continue;
       tried.add(text);
-      const still = kernel.lacking?.([condition]);
+      const still = kernel.suggestPreconditions?.([condition]);
       if (!still) continue;
       const rest = new Set(still.map(keyOf));
       for (const each of lacks) if (isLeft(each) && !rest.has(keyOf(each))) found.set(keyOf(each), text);

@@ -1,5 +1,5 @@
 /** The report of `tune`: dropped configs with reasons, the fastest config of each case, the configs to keep. */
-import { literalText } from "../../compiled/canonical-json.js";
+import { formatLiteral } from "../../compiled/canonical-json.js";
 import type pc from "picocolors";
 import type { CompiledKernel, Config } from "../../compiled/compiled-kernel.js";
 import { formatList } from "../../diagnostics/format-list.js";
@@ -136,6 +136,6 @@ function casesTable({ cases }: TuneReport, colors: ReturnType<typeof pc.createCo
 /** `{ BLOCK: 128, numWarps: 4 }` */
 function valuesText(values: ConfigValues): string {
   return `{ ${Object.entries(values)
-    .map(([name, value]) => `${name}: ${literalText(value)}`)
+    .map(([name, value]) => `${name}: ${formatLiteral(value)}`)
     .join(", ")} }`;
 }

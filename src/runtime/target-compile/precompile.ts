@@ -2,7 +2,7 @@
  * Compiles ahead what cases will launch on a GPU. All processes share Triton's cache on disk, so several of them
  * compile at once, and the device's own process finds everything there. They need no GPU, only its name.
  */
-import type { Case, CompiledKernel } from "../../compiled/compiled-kernel.js";
+import type { TestCase, CompiledKernel } from "../../compiled/compiled-kernel.js";
 import { configsFor } from "../../compiled/configs-by-gpu.js";
 import type { WorkerPool } from "../worker/worker-pool.js";
 import type { PythonDevice } from "../devices/devices.js";
@@ -45,7 +45,7 @@ async function launchesOf(
 }
 
 /** The case in every config that accepts it: what the autotuner tries. */
-export function inEveryConfig(kernel: CompiledKernel, at: Case, on: HelloResult["target"]): readonly Case[] {
+export function inEveryConfig(kernel: CompiledKernel, at: TestCase, on: HelloResult["target"]): readonly TestCase[] {
   const cases = configsFor(kernel.configs, on).map((config) => ({ ...at, config }));
   return cases.filter((each) => kernel.refusal(each) === undefined);
 }

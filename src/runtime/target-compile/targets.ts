@@ -1,11 +1,11 @@
 /** Compiles a kernel with Triton for any GPU, without having one: every config, dtype, flag and choice. */
-import { dataText } from "../../compiled/canonical-json.js";
+import { cacheKey } from "../../compiled/canonical-json.js";
 import { join } from "node:path";
-import type { Case, CompiledKernel, Layout } from "../../compiled/compiled-kernel.js";
+import type { TestCase, CompiledKernel, Layout } from "../../compiled/compiled-kernel.js";
 import { COMPILE_DEADLINE_MS } from "./precompile.js";
 import { cacheFolder } from "../system/cache-folder.js";
 import { keyOfText, readCached, withoutConfigs, writeCached } from "../system/json-cache.js";
-import { isFor } from "../../compiled/kernel-targets.js";
+import { supportsGpu } from "../../compiled/kernel-targets.js";
 import { caseText } from "../cases/case-text.js";
 import { compileCases } from "../cases/compile-cases.js";
 import { movableCase } from "../cases/tma-cases.js";
@@ -23,7 +23,7 @@ import type { RequestServer } from "../worker/worker-pool.js";
 /** One config with one choice of dtypes and flags, for one target. */
 export interface Compilation {
   readonly target: Target;
-  readonly at: Case;
+  readonly at: TestCase;
   /** The config of the warp-specialized kernel that was compiled, in place of the case's of the plain one. */
   readonly specialized?: number | undefined;
   /** Why it does not compile, or the resources that it needs. */
@@ -60,7 +60,7 @@ interface Job {
   readonly kernel: CompiledKernel;
   readonly workspace: Workspace;
   readonly target: Target;
-  readonly at: Case;
+  readonly at: TestCase;
   readonly specialized?: number;
   /** Where the result is kept. */
   readonly file: string | undefined;
@@ -122,11 +122,11 @@ export async function compileForTargets(
 
 /** Those that the kernel is for. */
 function targetsOf({ targets: declared = [] }: CompiledKernel, targets: readonly Target[]): readonly Target[] {
-  return targets.filter(({ triton }) => declared.every((each) => isFor(each, triton)));
+  return targets.filter(({ triton }) => declared.every((each) => supportsGpu(each, triton)));
 }
 
 interface Launch {
-  readonly at: Case;
+  readonly at: TestCase;
   readonly specialized?: number;
 }
 
@@ -137,7 +137,7 @@ interface Launch {
 function launchesFor(
   kernel: CompiledKernel,
   { triton }: Target,
-  cases: readonly Case[],
+  cases: readonly TestCase[],
   { config, sizes }: Selection,
 ): readonly Launch[] {
   const configs = configsOf(kernel, { config, on: triton });
@@ -157,7 +157,7 @@ function launchesFor(
 const isUnsuited = ({ specialized, resources }: Compilation): boolean =>
   specialized !== undefined && resources?.specialized === null;
 
-const unsuitedText = (kernel: CompiledKernel, at: Case): string =>
+const unsuitedText = (kernel: CompiledKernel, at: TestCase): string =>
   `the warp-specialized kernel, of ${caseText(at)}: Hopper's copy engine does not move such tensors, or heads have other sizes`;
 
 async function compileJob(server: RequestServer, { kernel, workspace, target, at, specialized, file }: Job) {
@@ -177,6 +177,6 @@ function keyOf(kernel: CompiledKernel, target: Target, { at, specialized }: Laun
   const source = specialized === undefined ? withoutConfigs(kernel.python) : kernel.python;
   const { at: _, ...config } = kernel.configs[at.config]!;
   const { config: __, seed: ___, ...given } = at;
-  const key = dataText([source, config, given, specialized ?? null, target.triton, compiler]);
+  const key = cacheKey([source, config, given, specialized ?? null, target.triton, compiler]);
   return keyOfText(key);
 }

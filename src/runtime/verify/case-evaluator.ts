@@ -1,5 +1,5 @@
 /** Runs a case on the evaluator. */
-import type { Case, CompiledKernel, Evaluation, ProgramOrder, Tolerance } from "../../compiled/compiled-kernel.js";
+import type { TestCase, CompiledKernel, Evaluation, ProgramOrder, Tolerance } from "../../compiled/compiled-kernel.js";
 import type { PlannedCase } from "../cases/cases.js";
 import { evaluatorFailure } from "../cases/failure.js";
 import type { Outcome } from "../cases/outcome.js";
@@ -102,7 +102,7 @@ function orderProblems(
  */
 export function overflow(kernel: CompiledKernel, outcome: Outcome): Outcome | undefined {
   if (outcome.at.special?.some((kind) => kind !== "large")) return undefined;
-  const at: Case = { ...outcome.at, special: ["large"] };
+  const at: TestCase = { ...outcome.at, special: ["large"] };
   try {
     const { comparison } = kernel.evaluate(at, { tolerance: { rtol: 0, atol: Number.MAX_VALUE, share: 1 } });
     if (!comparison || comparison.correct) return undefined;

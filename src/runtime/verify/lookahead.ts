@@ -2,7 +2,7 @@
  * Work whose results are taken in order, begun early so that several workers have some. What is taken does not depend
  * on how many there are.
  */
-import { dataText } from "../../compiled/canonical-json.js";
+import { cacheKey } from "../../compiled/canonical-json.js";
 import { before } from "../system/deadline.js";
 
 /** Work in progress that nobody will ask for ends within this time, or is ended. */
@@ -63,5 +63,5 @@ export class Lookahead<Item, Result> {
 
 /** A case is drawn anew each time it is asked for. */
 function isSame(left: unknown, right: unknown): boolean {
-  return left === right || dataText(left) === dataText(right);
+  return left === right || cacheKey(left) === cacheKey(right);
 }

@@ -1,6 +1,6 @@
 /** Kernels that their authors declare for other GPUs than a device's. */
 import type { CompiledKernel } from "../../compiled/compiled-kernel.js";
-import { isFor, targetsText } from "../../compiled/kernel-targets.js";
+import { supportsGpu, targetsText } from "../../compiled/kernel-targets.js";
 import type { HelloResult } from "../worker/protocol.js";
 import type { Device } from "../devices/devices.js";
 
@@ -12,6 +12,6 @@ export function gpuOf(device: Device): HelloResult["target"] {
 /** Why nothing of the kernel is run there; undefined on a GPU that it is for, and without one. */
 export function whyNotRunOn({ targets = [] }: Pick<CompiledKernel, "targets">, device: Device): string | undefined {
   const here = gpuOf(device);
-  const other = here && targets.find((declared) => !isFor(declared, here));
+  const other = here && targets.find((declared) => !supportsGpu(declared, here));
   return here && other ? `not run on ${here[0]}:${here[1]}, as the kernel is for ${targetsText(other)}` : undefined;
 }

@@ -1,6 +1,6 @@
 /** Runs cases of one kernel on a device, one after another: in the worker, or on the evaluator. */
-import { ALGORITHM } from "../../compiled/error-kind.js";
-import type { Case, CompiledKernel } from "../../compiled/compiled-kernel.js";
+import { ALGORITHM_CHECK } from "../../compiled/error-kind.js";
+import type { TestCase, CompiledKernel } from "../../compiled/compiled-kernel.js";
 import { compileAhead } from "../target-compile/precompile.js";
 import { evaluate, type EvaluatorOptions, overflow } from "./case-evaluator.js";
 import { Lookahead } from "./lookahead.js";
@@ -20,7 +20,7 @@ export interface Runner {
   /** Runs a case with the config that Triton's autotuner chooses. */
   tune?: (planned: PlannedCase) => Promise<Outcome>;
   /** Compiles what cases will launch. */
-  ahead?: (cases: readonly Case[], onDone?: (done: number, planned: number) => void) => Promise<void>;
+  ahead?: (cases: readonly TestCase[], onDone?: (done: number, planned: number) => void) => Promise<void>;
   compiling?: () => Compiling;
   close(): Promise<void>;
 }
@@ -59,8 +59,8 @@ function besides(outcome: Outcome, evaluated: Outcome): Outcome {
   if (comparisons.some(({ finds }) => finds === "mistake")) return { ...outcome, status: "failed", comparisons };
   const why = failure?.message ?? evaluated.unchecked.at(-1);
   const unchecked = judged
-    ? evaluated.unchecked.filter((reason) => reason.startsWith(ALGORITHM))
-    : [`${ALGORITHM}: ${why ?? "the evaluator did not compare it"}`];
+    ? evaluated.unchecked.filter((reason) => reason.startsWith(ALGORITHM_CHECK))
+    : [`${ALGORITHM_CHECK}: ${why ?? "the evaluator did not compare it"}`];
   return { ...outcome, judged, reached, unchecked: [...outcome.unchecked, ...unchecked] };
 }
 
@@ -68,7 +68,7 @@ function besides(outcome: Outcome, evaluated: Outcome): Outcome {
 export async function verifyCase(
   kernel: CompiledKernel,
   device: Device,
-  at: Case,
+  at: TestCase,
   options: Partial<RunnerOptions> = {},
 ): Promise<Outcome> {
   const runner = await openRunner(kernel, device, { tolerance: {}, ...options });

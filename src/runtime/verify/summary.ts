@@ -1,6 +1,6 @@
 /** The result of a verification in numbers and sentences, for both forms of the report. */
 import { formatSizes } from "../../compiled/compiled-kernel.js";
-import { ALGORITHM, toldApart } from "../../compiled/error-kind.js";
+import { ALGORITHM_CHECK, describeErrorKind } from "../../compiled/error-kind.js";
 import { mayRunInTf32 } from "../../compiled/tolerance.js";
 import { formatLocation } from "../../diagnostics/diagnostic.js";
 import type { Device } from "../devices/devices.js";
@@ -100,12 +100,12 @@ function unspecialized({ kernel, outcomes }: Verification): readonly string[] {
 /** Why no case shows that the algorithm is right apart from rounding, if none does. */
 function unjudged({ kernel, outcomes }: Verification): readonly string[] {
   const isSaid = outcomes.some(
-    (outcome) => outcome.judged || outcome.unchecked.some((why) => why.startsWith(ALGORITHM)),
+    (outcome) => outcome.judged || outcome.unchecked.some((why) => why.startsWith(ALGORITHM_CHECK)),
   );
   if (isSaid || outcomes.length === 0 || kernel.reference === "none") return [];
   return kernel.reference === "python"
-    ? [`${ALGORITHM}: the reference is Python source`]
-    : [`${ALGORITHM}: no case that passed is small enough for the evaluator`];
+    ? [`${ALGORITHM_CHECK}: the reference is Python source`]
+    : [`${ALGORITHM_CHECK}: no case that passed is small enough for the evaluator`];
 }
 
 /** Whether the case ran on Triton's interpreter, which multiplies float32 as it is. */
@@ -156,5 +156,5 @@ export function headline(outcome: Outcome): string {
   const { worst } = wrong;
   if (!worst) return wrong.problem ?? `${wrong.wrong} of ${wrong.total} elements differ`;
   const where = `${worst.output}[${worst.index.join(", ")}]`;
-  return `${where} is ${worst.got}, expected ${worst.expected}; ${wrong.wrong} of ${wrong.total} elements differ${toldApart(wrong)}`;
+  return `${where} is ${worst.got}, expected ${worst.expected}; ${wrong.wrong} of ${wrong.total} elements differ${describeErrorKind(wrong)}`;
 }

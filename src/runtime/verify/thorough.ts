@@ -1,7 +1,7 @@
 /** Thorough verification: draws random cases from the signature, and reduces one that fails. */
 import { jsonText } from "../../compiled/canonical-json.js";
 import fc from "fast-check";
-import type { Case, CompiledKernel, SpecialValue, Tolerance } from "../../compiled/compiled-kernel.js";
+import type { TestCase, CompiledKernel, SpecialValue, Tolerance } from "../../compiled/compiled-kernel.js";
 import { declaredCases, type Plan, type PlannedCase } from "../cases/cases.js";
 import { movableCase } from "../cases/tma-cases.js";
 import type { Selection } from "../cases/selection.js";
@@ -82,9 +82,9 @@ async function drawAndRun(kernel: CompiledKernel, device: Device, options: Thoro
     repeats: repeats[device.kind],
     sanitized: true,
   });
-  const plannedFor = (at: Case): PlannedCase =>
+  const plannedFor = (at: TestCase): PlannedCase =>
     declared.cases.find((each) => each.at === at) ?? { at, label: "drawn", extra: false };
-  const holds = async (at: Case): Promise<boolean> => {
+  const holds = async (at: TestCase): Promise<boolean> => {
     // Out of time: the remaining cases are skipped.
     if (performance.now() > deadline) return true;
     const outcome = await runner.run(plannedFor(at), passed.length);
@@ -148,11 +148,11 @@ function declaredPlan(kernel: CompiledKernel, device: Device, selection: Selecti
 }
 
 interface Round {
-  readonly drawn: fc.Arbitrary<Case>;
+  readonly drawn: fc.Arbitrary<TestCase>;
   readonly seed: number;
   readonly numRuns: number;
   /** They come before what is drawn, and count among the runs. */
-  readonly examples?: [Case][];
+  readonly examples?: [TestCase][];
 }
 
 /** The author's shapes come first, then one case of every config, because drawn cases may miss some. */
@@ -172,7 +172,7 @@ function roundsOf(
   /** The warp-specialized kernel takes such cases alone. */
   const movable = ({ drawn, ...how }: Round): Round => ({ ...how, drawn: drawn.map((at) => movableCase(kernel, at)) });
   const configs = drawnConfigs(kernel, draws);
-  const examples = declared.map(({ at }): [Case] => [at]);
+  const examples = declared.map(({ at }): [TestCase] => [at]);
   const own = { ...round(selection.config, examples.length), examples };
   return [
     ...(examples.length > 0 ? [own] : []),
@@ -190,8 +190,8 @@ function refusedText(kernel: CompiledKernel, config: number, { config: only, siz
 }
 
 /** The cases of a round, which the seed decides. */
-function casesOf({ drawn, ...how }: Round): readonly Case[] {
-  const found: Case[] = [];
+function casesOf({ drawn, ...how }: Round): readonly TestCase[] {
+  const found: TestCase[] = [];
   fc.check(
     fc.property(drawn, (at) => void found.push(at)),
     how,
@@ -213,7 +213,7 @@ function drawOptions(kernel: CompiledKernel, device: Device, { selection, specia
 }
 
 /** The flag that runs this case again. */
-function replayOf(at: Case): string {
+function replayOf(at: TestCase): string {
   return `--case ${shellWord(jsonText(at))}`;
 }
 
@@ -221,7 +221,7 @@ function replayOf(at: Case): string {
 export async function verifyGiven(
   kernel: CompiledKernel,
   device: Device,
-  at: Case,
+  at: TestCase,
   options: Pick<RunnerOptions, "tolerance" | "deadlineMs">,
 ): Promise<Verification> {
   const started = performance.now();

@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
-import { build, type Case, type CompiledKernel } from "tilescript";
+import { build, type TestCase, type CompiledKernel } from "tilescript";
 import type { TensorData } from "../../../src/compiled/compiled-kernel.js";
 import { drawTests } from "../../support/sampled-tests.js";
 import { requirePython } from "../../support/python.js";
@@ -105,7 +105,7 @@ describe("Triton's interpreter", { timeout: 120_000 }, () => {
       const compiled = await build(kernel);
       for (const config of compiled.configs.keys()) {
         const dtypes = Object.fromEntries(Object.entries(compiled.signature.dtypes).map(([T, [first]]) => [T, first!]));
-        const at: Case = { sizes: { N }, dtypes, config, seed: 1 };
+        const at: TestCase = { sizes: { N }, dtypes, config, seed: 1 };
         const inputs = inputsOf(compiled, N, dtypes);
         const { outputs, findings, unchecked } = compiled.evaluate(at, { inputs });
         expect({ name, findings, unchecked }).toEqual({

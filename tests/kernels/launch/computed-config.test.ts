@@ -1,7 +1,7 @@
 /** Configs, grids and options of a launch that follow from sizes and from properties of the GPU. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { build, compile, constexpr, kernel, NDArray, tensor, tl, type Case } from "tilescript";
+import { build, compile, constexpr, kernel, NDArray, tensor, tl, type TestCase } from "tilescript";
 import { drawTests } from "../../support/sampled-tests.js";
 import { planCases } from "../../../src/runtime/cases/cases.js";
 import { cases } from "../../../src/runtime/cases/arbitrary.js";
@@ -45,7 +45,7 @@ const scaled = kernel(
     }
   },
 );
-const at = (N: number, gpu: Case["gpu"] = {}): Case => ({ sizes: { N }, dtypes: {}, gpu, config: 0, seed: 1 });
+const at = (N: number, gpu: TestCase["gpu"] = {}): TestCase => ({ sizes: { N }, dtypes: {}, gpu, config: 0, seed: 1 });
 
 describe("evaluation", () => {
   test("a launch has the properties of an H200, or those that are stated", async () => {

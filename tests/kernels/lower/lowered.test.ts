@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
 import { cases } from "tilescript/testing";
 import { signatureOf } from "../../../src/codegen/module/signature.js";
-import type { Case, CompiledKernel } from "../../../src/compiled/compiled-kernel.js";
+import type { TestCase, CompiledKernel } from "../../../src/compiled/compiled-kernel.js";
 import { definitionOf } from "../../../src/dsl/definition.js";
 import { trace } from "../../../src/dsl/trace.js";
 import { evaluateCase } from "../../../src/eval/evaluate-case.js";
@@ -29,7 +29,7 @@ const RANDOM = Number(process.env["LOWERED_KERNELS"] ?? 160);
 const EACH = 2;
 
 /** The cases of a kernel: some of each config and of each choice of dtypes, in every layout, and one of each at size 1. */
-function casesOf(kernel: CompiledKernel, name: string): Case[] {
+function casesOf(kernel: CompiledKernel, name: string): TestCase[] {
   const options = { maxSize: 40, ...SIZES[name], empty: true };
   const all = choices(kernel);
   const count = Math.max(kernel.configs.length, all.length);
@@ -108,7 +108,7 @@ function over(body: (args: any, lanes: any) => void, params: object = { x, y }):
   return trace(definitionOf(made));
 }
 
-function codes(ir: KernelIR, at: Partial<Case> = {}): string[] {
+function codes(ir: KernelIR, at: Partial<TestCase> = {}): string[] {
   const given = { sizes: { N: 20 }, dtypes: {}, config: 0, seed: 1, ...at };
   const { findings } = evaluateCase(ir, signatureOf(ir), given, undefined);
   return [...new Set(findings.map(({ code }) => code))].sort();
@@ -208,7 +208,7 @@ const multiples = trace(
 
 describe("a lowering that is wrong is noticed", () => {
   const small = { sizes: { M: 5, N: 12, K: 37 }, dtypes: { T: "float16" }, config: 7 };
-  test.each<[string, KernelIR, (ir: KernelIR) => KernelIR, Partial<Case>]>([
+  test.each<[string, KernelIR, (ir: KernelIR) => KernelIR, Partial<TestCase>]>([
     ["a lower bound that is missing", beside, wrong.withoutLowerBounds, {}],
     ["an upper bound that is missing", beside, wrong.withoutUpperBounds, {}],
     ["an upper bound that is missing, under a claim", product, wrong.withoutUpperBounds, small],

@@ -1,6 +1,6 @@
 /** Atomics: what they refuse, how they are written, what they compute, and that Triton takes every dtype of each. */
 import { describe, expect, test } from "vitest";
-import { build, compile, constexpr, kernel, tensor, tl, type Case } from "tilescript";
+import { build, compile, constexpr, kernel, tensor, tl, type TestCase } from "tilescript";
 import { drawTests } from "../../support/sampled-tests.js";
 import type { TensorData } from "../../../src/compiled/compiled-kernel.js";
 import { atomicKinds, type AtomicKind } from "../../../src/rules/atomic-rules.js";
@@ -388,7 +388,7 @@ describe("Triton", { timeout: 300_000 }, () => {
   const device = interpreter();
 
   test("counts right on the interpreter", async () => {
-    const at: Case = { sizes: { N: 300, BINS: 37 }, dtypes: {}, config: 0, seed: 5 };
+    const at: TestCase = { sizes: { N: 300, BINS: 37 }, dtypes: {}, config: 0, seed: 5 };
     const outcome = await verifyCase(await build(histogram), device(), at);
     expect([outcome.status, outcome.by, outcome.problems, outcome.failure]).toEqual([
       "passed",

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { execa } from "execa";
 import { describe, expect, test } from "vitest";
-import { build, compile, constexpr, descriptor, kernel, pointer, tensor, tl, type Case } from "tilescript";
+import { build, compile, constexpr, descriptor, kernel, pointer, tensor, tl, type TestCase } from "tilescript";
 import { drawTests } from "../../support/sampled-tests.js";
 import { attentionWithGradients } from "../../../examples/attention-gradients.js";
 import { gemmTma } from "../../../examples/gemm-tma.js";
@@ -92,7 +92,7 @@ export const doubled = kernel(
   },
 );
 
-const at = (sizes: Record<string, number>, dtypes: Record<string, string> = {}): Case => ({
+const at = (sizes: Record<string, number>, dtypes: Record<string, string> = {}): TestCase => ({
   sizes,
   dtypes,
   config: 0,

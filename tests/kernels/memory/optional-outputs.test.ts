@@ -1,6 +1,6 @@
 /** Outputs and updated tensors that a caller may leave out, and sizes that only optional tensors have. */
 import { describe, expect, expectTypeOf, test } from "vitest";
-import { build, compile, constexpr, kernel, NDArray, op, tensor, tl, type Case } from "tilescript";
+import { build, compile, constexpr, kernel, NDArray, op, tensor, tl, type TestCase } from "tilescript";
 import { drawTests } from "../../support/sampled-tests.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
 import { evaluate } from "../../support/evaluate.js";
@@ -79,7 +79,7 @@ test("what a call asks for it gets, and nothing else", async () => {
 
 test("a size that nobody gives is 0, and the first tensor that has it decides", async () => {
   const { sizes: of } = await build(normed);
-  const at = (absent: readonly string[]): Case => ({ sizes, dtypes: {}, config: 0, seed: 0, absent });
+  const at = (absent: readonly string[]): TestCase => ({ sizes, dtypes: {}, config: 0, seed: 0, absent });
   expect(of(at(["gain"]))["G"]).toBe(48);
   expect(of(at(["gain", "shift"]))["G"]).toBe(0);
   const { python } = await build(normed);
@@ -118,7 +118,7 @@ describe("Triton", { timeout: 120_000 }, () => {
   const device = interpreter();
 
   test.each(CHOICES.map((absent) => [absent]))("without %j the interpreter agrees", async (absent) => {
-    const at: Case = { sizes, dtypes: {}, config: 0, seed: 5, absent };
+    const at: TestCase = { sizes, dtypes: {}, config: 0, seed: 5, absent };
     const { status, by, problems, failure } = await verifyCase(await build(normed), device(), at);
     expect([status, by, problems, failure]).toEqual(["passed", "python", [], undefined]);
   });
@@ -146,7 +146,7 @@ describe("an operator", () => {
     const compiled = compile(scaled);
     expect(compiled.python).toContain("normed(x, rstd=True)");
     expect(compile(plain).python).toContain("normed(x)\n");
-    const at: Case = { sizes: { M: 5, N: 48 }, dtypes: {}, config: 0, seed: 5 };
+    const at: TestCase = { sizes: { M: 5, N: 48 }, dtypes: {}, config: 0, seed: 5 };
     const { unchecked, comparison } = compiled.evaluate(at);
     expect([comparison?.correct, unchecked]).toEqual([true, []]);
   });

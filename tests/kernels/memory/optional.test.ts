@@ -1,6 +1,6 @@
 /** Arguments that a caller may leave out: refusals, the wrapper, both ways evaluated, run and compiled. */
 import { describe, expect, test } from "vitest";
-import { build, compile, constexpr, kernel, pointer, python, tensor, tl, type Case } from "tilescript";
+import { build, compile, constexpr, kernel, pointer, python, tensor, tl, type TestCase } from "tilescript";
 import { drawTests } from "../../support/sampled-tests.js";
 import { closeDevice, openDevice } from "../../../src/runtime/devices/devices.js";
 import { planCases } from "../../../src/runtime/cases/cases.js";
@@ -224,7 +224,7 @@ describe("Triton", { timeout: 120_000 }, () => {
     async (_, kernel) => {
       for (const absent of [[], ["bias"]]) {
         const sizes = { B: 5, V: 11, D: 40, M: 5, N: 40, K: 7 };
-        const at: Case = { sizes, dtypes: {}, config: 0, seed: 5, absent };
+        const at: TestCase = { sizes, dtypes: {}, config: 0, seed: 5, absent };
         const { status, by, problems, failure } = await verifyCase(await build(kernel), device(), at);
         expect([status, by, problems, failure]).toEqual(["passed", "python", [], undefined]);
       }
@@ -269,7 +269,7 @@ test("a loop does not set up pointers of what may be absent", async () => {
   const device = await openDevice({ device: "interpreter" });
   try {
     for (const absent of [[], ["y"]]) {
-      const at: Case = { sizes: { M: 20, K: 50 }, dtypes: {}, config: 0, seed: 5, absent };
+      const at: TestCase = { sizes: { M: 20, K: 50 }, dtypes: {}, config: 0, seed: 5, absent };
       expect((await verifyCase(compiled, device, at)).status).toBe("passed");
     }
   } finally {
@@ -332,7 +332,7 @@ describe("nothing but an optional input", () => {
     const device = await openDevice({ device: "interpreter" });
     try {
       for (const absent of [[], ["x"]]) {
-        const at: Case = { sizes: { N: 37 }, dtypes: {}, constexprs: { SCALE: 2 }, absent, config: 0, seed: 3 };
+        const at: TestCase = { sizes: { N: 37 }, dtypes: {}, constexprs: { SCALE: 2 }, absent, config: 0, seed: 3 };
         expect(compiled.evaluate(at).findings).toEqual([]);
         expect((await verifyCase(compiled, device, at)).status).toBe("passed");
       }

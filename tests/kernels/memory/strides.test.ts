@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
 import { cases } from "tilescript/testing";
-import type { Case, CompiledKernel, Layout } from "../../../src/compiled/compiled-kernel.js";
+import type { TestCase, CompiledKernel, Layout } from "../../../src/compiled/compiled-kernel.js";
 import { jitFunction } from "../../support/emit.js";
 import { strided } from "../host/kernels.js";
 import { fc } from "../../support/property.js";
@@ -11,7 +11,7 @@ const T = tl.float32;
 const dims = ["M", "N"] as const;
 
 const headOf = (python: string): string => /^def \w+\(([^]*?)\):/.exec(jitFunction(python))![1]!;
-const at = (layouts: Readonly<Record<string, Layout>>): Case => ({
+const at = (layouts: Readonly<Record<string, Layout>>): TestCase => ({
   sizes: { M: 5, N: 7 },
   dtypes: {},
   layouts,

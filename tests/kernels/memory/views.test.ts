@@ -1,6 +1,6 @@
 /** Views of views, dims that are constexprs or computed, and offsets that are 64 bits wide. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { build, compile, constexpr, kernel, python, tensor, tl, type Case, type CompiledKernel } from "tilescript";
+import { build, compile, constexpr, kernel, python, tensor, tl, type TestCase, type CompiledKernel } from "tilescript";
 import { drawTests } from "../../support/sampled-tests.js";
 import { closeDevice, type Device, openDevice } from "../../../src/runtime/devices/devices.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
@@ -102,7 +102,7 @@ const unmasked = kernel(
   },
 );
 
-const small: Partial<Case> & Pick<Case, "sizes"> = { sizes: { B: 2, S: 20, H: 3, HEAD: 8, M: 5, N: 21 } };
+const small: Partial<TestCase> & Pick<TestCase, "sizes"> = { sizes: { B: 2, S: 20, H: 3, HEAD: 8, M: 5, N: 21 } };
 
 describe("the wrapper", () => {
   test("binds a constexpr dim from the shape and passes it on", async () => {
@@ -151,7 +151,7 @@ test.each([
 
 test("a computed dim is known to the evaluator and to the runtime", async () => {
   const compiled = await build(spread);
-  const at: Case = { sizes: { M: 5, N: 21 }, dtypes: {}, config: 0, seed: 3, constexprs: { TOP_K: 3 } };
+  const at: TestCase = { sizes: { M: 5, N: 21 }, dtypes: {}, config: 0, seed: 3, constexprs: { TOP_K: 3 } };
   expect(compiled.sizes(at)).toEqual({ M: 5, N: 21, MT: 15 });
   const { outputs, findings } = compiled.evaluate(at);
   expect([outputs["out"]?.shape, findings]).toEqual([[21, 15], []]);
@@ -194,7 +194,7 @@ describe("Triton", { timeout: 120_000 }, () => {
 
   test("is right on the interpreter", async () => {
     for (const kernel of kernels) {
-      const at: Case = {
+      const at: TestCase = {
         ...small,
         dtypes: {},
         config: 0,

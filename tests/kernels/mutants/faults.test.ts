@@ -3,8 +3,8 @@
  * dtype, on the evaluator and within the tolerances of every device. The examples as they are pass.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Case, CompiledKernel, TensorData } from "../../../src/compiled/compiled-kernel.js";
-import { type Runs, toleranceFor } from "../../../src/compiled/tolerance.js";
+import type { TestCase, CompiledKernel, TensorData } from "../../../src/compiled/compiled-kernel.js";
+import { type ExecutionMode, toleranceFor } from "../../../src/compiled/tolerance.js";
 import { compareOutput } from "../../../src/eval/compare-outputs.js";
 import { magnitude } from "../../../src/eval/magnitude.js";
 import { type FloatDType, isFloat } from "../../../src/numerics/numeric.js";
@@ -40,7 +40,7 @@ const wrong = async (each: Faulty, what: string, [from, to]: Change) =>
   (await seeded.build(subjectOf(each), { what, from, to })).compiled;
 
 /** One case for each choice of dtypes. */
-function casesOf({ signature }: CompiledKernel, { at }: Faulty): readonly Case[] {
+function casesOf({ signature }: CompiledKernel, { at }: Faulty): readonly TestCase[] {
   const scalars = Object.fromEntries(
     signature.scalars.flatMap(({ name, default: own }) => (own === undefined ? [] : [[name, own]])),
   );
@@ -170,11 +170,11 @@ function faultsOf(output: TensorData): Record<string, Float64Array> {
 /** Whether a device's output passes within the tolerance of that device. What it is compared with is exact. */
 function agrees(
   { signature, sizes }: CompiledKernel,
-  at: Case,
+  at: TestCase,
   name: string,
   { dtype, shape, data }: TensorData,
   changed: Float64Array,
-  on: Runs,
+  on: ExecutionMode,
 ): boolean {
   const exact = { shape, data: Float64Array.from(data as Float32Array, Number) };
   const tolerance = toleranceFor(dtype, signature, { sizes: sizes(at), dtypes: at.dtypes }, on);

@@ -2,7 +2,7 @@
  * Mistakes that every example can have, and that must fail whatever its dtype: what they look like in each example, or
  * why it cannot have them. A change is the text to replace and what replaces it.
  */
-import type { Case } from "../../../src/compiled/compiled-kernel.js";
+import type { TestCase } from "../../../src/compiled/compiled-kernel.js";
 
 export type Change = readonly [from: string, to: string];
 /** Why an example cannot have this mistake. */
@@ -22,7 +22,7 @@ export interface Stored {
 export interface Faulty {
   readonly example: string;
   readonly kernel: string;
-  readonly at: Pick<Case, "sizes" | "scalars" | "constexprs">;
+  readonly at: Pick<TestCase, "sizes" | "scalars" | "constexprs">;
   readonly stored: readonly Stored[];
   /** A factor or a divisor is left out. */
   readonly scale: Change | None;

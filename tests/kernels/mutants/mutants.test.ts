@@ -1,7 +1,7 @@
 /** Wrong kernels fail: on Triton's interpreter by their numbers, in the evaluator with the line that is to blame. */
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { build, type Case } from "tilescript";
+import { build, type TestCase } from "tilescript";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
 import { interpreter } from "../../support/cli.js";
 import { maskDropped, right, tailUnmasked, wrongStride } from "./kernels.js";
@@ -9,7 +9,7 @@ import { maskDropped, right, tailUnmasked, wrongStride } from "./kernels.js";
 const source = readFileSync(new URL("./kernels.ts", import.meta.url), "utf8").split("\n");
 const lineOf = (mark: string) => source.findIndex((line) => line.includes(`// blame: ${mark}`)) + 1;
 
-const at = (sizes: Record<string, number>): Case => ({ sizes, dtypes: {}, config: 0, seed: 3 });
+const at = (sizes: Record<string, number>): TestCase => ({ sizes, dtypes: {}, config: 0, seed: 3 });
 // More columns than rows in B: its strides swapped leave it.
 const odd = at({ M: 50, N: 60, K: 45 });
 

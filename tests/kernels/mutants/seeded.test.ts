@@ -4,7 +4,7 @@
  * where only values tell, there is no line.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Case, CompiledKernel } from "tilescript";
+import type { TestCase, CompiledKernel } from "tilescript";
 import { cases } from "tilescript/testing";
 import { type Mutation, type Subject, subjects } from "./mutations.js";
 import { buildRight, Seeded } from "./seed.js";
@@ -26,7 +26,7 @@ interface Caught {
   readonly isRightLine?: boolean;
 }
 
-function drawn(compiled: CompiledKernel, { draw, scalars }: Subject, numRuns: number): Case[] {
+function drawn(compiled: CompiledKernel, { draw, scalars }: Subject, numRuns: number): TestCase[] {
   const all = fc.sample(cases(compiled, { ...draw, layouts: LAYOUTS }), { seed: SEED, numRuns });
   return scalars ? all.map((at) => ({ ...at, scalars })) : all;
 }

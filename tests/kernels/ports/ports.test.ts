@@ -1,7 +1,7 @@
 /** Kernels of people, ported: right on the evaluator and on Triton's interpreter, and compiled for sm_90. */
 import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
-import { build, type Case } from "tilescript";
+import { build, type TestCase } from "tilescript";
 import { drawTests } from "../../support/sampled-tests.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
 import { compileAll } from "../../support/aot.js";
@@ -13,7 +13,7 @@ import { topPeers } from "./topk-peers.js";
 
 drawTests("ports", "src/codegen/wrapper");
 
-const rotary = (PICTURES: number, T: string, absent: readonly string[] = []): Case => ({
+const rotary = (PICTURES: number, T: string, absent: readonly string[] = []): TestCase => ({
   sizes: { TOKENS: 5, Q_HEADS: 3, K_HEADS: 2, HALF: 6, P: 32, SLOTS: 9 },
   dtypes: { T },
   constexprs: { PICTURES, HEIGHTS: 2, WIDTHS: 4 },
@@ -21,7 +21,7 @@ const rotary = (PICTURES: number, T: string, absent: readonly string[] = []): Ca
   config: 0,
   seed: 3,
 });
-const peers = (absent: readonly string[], gpu: Case["gpu"] = {}): Case => ({
+const peers = (absent: readonly string[], gpu: TestCase["gpu"] = {}): TestCase => ({
   sizes: { M: 7, N: 100, WORLD: 4 },
   dtypes: {},
   constexprs: { RANK: 2 },
@@ -30,7 +30,7 @@ const peers = (absent: readonly string[], gpu: Case["gpu"] = {}): Case => ({
   config: 0,
   seed: 3,
 });
-const states = (T: string, absent: readonly string[] = [], config = 0): Case => ({
+const states = (T: string, absent: readonly string[] = [], config = 0): TestCase => ({
   sizes: { BATCH: 2, CHUNKS: 3, HEADS: 2, DIM: 300 },
   dtypes: { T },
   constexprs: {},

@@ -4,7 +4,7 @@
  */
 import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
-import { build, type Case } from "tilescript";
+import { build, type TestCase } from "tilescript";
 import { planCases } from "../../../src/runtime/cases/cases.js";
 import { deviceLimits } from "../../../src/runtime/verify/device-limits.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
@@ -17,7 +17,7 @@ import { rejectionSample } from "./rejection-sample.js";
 
 drawTests("sequential ports", "src/codegen/body");
 
-const delta = (T: string, absent: readonly string[], K = 96): Case => ({
+const delta = (T: string, absent: readonly string[], K = 96): TestCase => ({
   sizes: { TOTAL: 100, H: 1, HV: 2, K, V: 40, SEQS: 3 },
   scalars: { CHUNKS: 5 },
   dtypes: { T },
@@ -25,7 +25,7 @@ const delta = (T: string, absent: readonly string[], K = 96): Case => ({
   config: 0,
   seed: 3,
 });
-const sampled = (absent: readonly string[]): Case => ({
+const sampled = (absent: readonly string[]): TestCase => ({
   sizes: { B: 5, TOKENS: 12, V: 33, LIMIT: 13 },
   dtypes: {},
   absent,

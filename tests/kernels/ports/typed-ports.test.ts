@@ -1,7 +1,7 @@
 /** Kernels as libraries write them, typed without `any`: right on the evaluator and the interpreter, compiled for sm_90. */
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { build, type Case } from "tilescript";
+import { build, type TestCase } from "tilescript";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
 import { type AotJob, compileAll } from "../../support/aot.js";
 import { interpreter } from "../../support/cli.js";
@@ -15,7 +15,7 @@ drawTests("ports", "tests/kernels/ports", "src/dsl", "src/rules");
 
 const moeSizes = { M: 11, N: 33, K: 70, E: 3, TOP_K: 2, BLOCK_M: 16 };
 const scales = ["xScale", "wScale", "bias", "topkWeights"];
-const moeCases: readonly Case[] = ["bfloat16", "float8e4nv", "int8"].flatMap((Q) =>
+const moeCases: readonly TestCase[] = ["bfloat16", "float8e4nv", "int8"].flatMap((Q) =>
   [[], scales, ["bias", "topkWeights"]].map((absent) => ({
     sizes: moeSizes,
     dtypes: { Q },
@@ -24,7 +24,7 @@ const moeCases: readonly Case[] = ["bfloat16", "float8e4nv", "int8"].flatMap((Q)
     absent,
   })),
 );
-const linearCases: readonly Case[] = [true, false].flatMap((NORMALIZE) =>
+const linearCases: readonly TestCase[] = [true, false].flatMap((NORMALIZE) =>
   [[], ["cuSeqlens"]].map((absent) => ({
     sizes: { TOTAL: 75, H: 2, D: 16, V: 32 },
     scalars: { SEQS: 3, LENGTH: 27 },
@@ -35,7 +35,7 @@ const linearCases: readonly Case[] = [true, false].flatMap((NORMALIZE) =>
     absent,
   })),
 );
-const groupCases: readonly Case[] = [32, 24].map((GROUP) => ({
+const groupCases: readonly TestCase[] = [32, 24].map((GROUP) => ({
   sizes: { M: 5, N: 96 },
   scalars: { eps: 1e-6 },
   constexprs: { GROUP },

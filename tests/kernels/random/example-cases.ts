@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { build } from "tilescript";
 import { cases, type CaseOptions } from "tilescript/testing";
-import type { Case as At, CompiledKernel } from "../../../src/compiled/compiled-kernel.js";
+import type { TestCase as At, CompiledKernel } from "../../../src/compiled/compiled-kernel.js";
 import { definitionOf } from "../../../src/dsl/definition.js";
 import { OperatorDefinition } from "../../../src/dsl/operator.js";
 import { trace } from "../../../src/dsl/trace.js";

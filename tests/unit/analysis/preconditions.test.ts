@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { constexpr, kernel, pointer, scalar, tensor, tl } from "tilescript";
 import { preconditions } from "../../../src/analysis/preconditions.js";
-import type { Case } from "../../../src/compiled/compiled-kernel.js";
+import type { TestCase } from "../../../src/compiled/compiled-kernel.js";
 import { definitionOf } from "../../../src/dsl/definition.js";
 import { trace } from "../../../src/dsl/trace.js";
 import { lowerViews } from "../../../src/lower/views.js";
@@ -32,9 +32,9 @@ const all = kernel(
   },
 );
 const compiled = compile(all);
-const right: Case = { sizes: { M: 16, N: 16, L: 16 }, dtypes: {}, config: 0, seed: 0, constexprs: { SIZE: 16 } };
-const refused = (change: Partial<Case>): string | undefined => compiled.refusal({ ...right, ...change });
-const sized = (sizes: Record<string, number>): Partial<Case> => ({ sizes: { ...right.sizes, ...sizes } });
+const right: TestCase = { sizes: { M: 16, N: 16, L: 16 }, dtypes: {}, config: 0, seed: 0, constexprs: { SIZE: 16 } };
+const refused = (change: Partial<TestCase>): string | undefined => compiled.refusal({ ...right, ...change });
+const sized = (sizes: Record<string, number>): Partial<TestCase> => ({ sizes: { ...right.sizes, ...sizes } });
 
 /** The largest row stride, of a multiple of 16 bytes, that keeps the last of 16 × 16 elements below the limit. */
 const FARTHEST = 8 * Math.floor((INT32_REACH - 16) / 15 / 8);
@@ -61,7 +61,7 @@ test("a kernel has each of them", () => {
   expect(compiled.python).toContain("SIZE must be a power of two");
 });
 
-test.each<[string, within: Partial<Case>, beyond: Partial<Case>, sentence: RegExp]>([
+test.each<[string, within: Partial<TestCase>, beyond: Partial<TestCase>, sentence: RegExp]>([
   ["a requirement", sized({ N: 24 }), sized({ N: 25 }), /^it requires .* here N is 25$/],
   ["a number", { scalars: { few: 127 } }, { scalars: { few: 128 } }, /^few must be a value of int8, got 128$/],
   ["a number's fraction", { scalars: { few: -128 } }, { scalars: { few: 0.5 } }, /^few must be a whole number/],
@@ -108,10 +108,16 @@ const BEYOND = { M: 1, P: 1, N: INT32_REACH };
 const NEAR = { M: 1, N: INT32_REACH - 1 };
 
 /** What a launch with these sizes is refused for, `N` or the tensor; smaller ones are accepted. */
-function refusedFor(body: Body, more: object = params, sizes: Case["sizes"] = BEYOND, less: object = NEAR) {
+function refusedFor(body: Body, more: object = params, sizes: TestCase["sizes"] = BEYOND, less: object = NEAR) {
   const options = { params: more, grid: ({ N }: any) => [tl.cdiv(N, 1024)] };
   const counting = compile(kernel("counting", options as never, body as never));
-  const at = (of: Case["sizes"]): Case => ({ sizes: of, scalars: { n: of.N! }, dtypes: {}, config: 0, seed: 0 });
+  const at = (of: TestCase["sizes"]): TestCase => ({
+    sizes: of,
+    scalars: { n: of.N! },
+    dtypes: {},
+    config: 0,
+    seed: 0,
+  });
   expect(counting.refusal(at({ ...sizes, ...less }))).toBeUndefined();
   const why = counting.refusal(at(sizes));
   expect(/if .* >= _INT32_REACH/.test(counting.python)).toBe(why !== undefined);
@@ -202,7 +208,7 @@ test.each<[string, Body, string | undefined, object?, object?]>([
   ],
   ["a flat offset by hand", ({ x, y }) => tl.store(y.at(0, int64()), tl.load(x.ptr.add(narrow()))), "x", rows, SQUARE],
 ])("what int32 counts up to is refused beyond its reach, and no other size: %s", (_, body, why, more, sizes) => {
-  expect(refusedFor(body, more, sizes as Case["sizes"])).toBe(why);
+  expect(refusedFor(body, more, sizes as TestCase["sizes"])).toBe(why);
 });
 
 test("descriptors count in int32", () => {

@@ -2,15 +2,15 @@
 import { expect, test } from "vitest";
 import { constexpr, kernel, tensor, tl } from "tilescript";
 import { type CompiledKernel, type KeptProof } from "../../../src/compiled/compiled-kernel.js";
-import { dataText } from "../../../src/compiled/canonical-json.js";
+import { cacheKey } from "../../../src/compiled/canonical-json.js";
 import { build } from "../../../src/pipeline/build.js";
 
 const ALIKE = [0, -0, NaN, Infinity, -Infinity];
 
 test("texts of data are equal only for equal numbers", () => {
   const others = [...ALIKE, null, "NaN", "-0"];
-  expect(new Set(others.map((each) => dataText([each]))).size).toBe(others.length);
-  expect(dataText({ a: [1, "b", true] })).toBe(JSON.stringify({ a: [1, "b", true] }));
+  expect(new Set(others.map((each) => cacheKey([each]))).size).toBe(others.length);
+  expect(cacheKey({ a: [1, "b", true] })).toBe(JSON.stringify({ a: [1, "b", true] }));
 });
 
 const shifted = kernel(

@@ -1,7 +1,7 @@
 /** Whether every element of an output is written, for every shape. */
 import { describe, expect, test } from "vitest";
 import { constexpr, kernel, tensor, tl } from "../../../src/index.js";
-import type { Property, Verdict } from "../../../src/compiled/compiled-kernel.js";
+import type { ProofProperty, Verdict } from "../../../src/compiled/compiled-kernel.js";
 import { build } from "../../../src/pipeline/build.js";
 
 const x = tensor(tl.float32, ["N"]);
@@ -15,7 +15,7 @@ const spec = {
 const index = (BLOCK: any) => tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
 
 async function verdictsOf(
-  property: Property,
+  property: ProofProperty,
   body: (args: any) => void,
   more: object = {},
 ): Promise<readonly Verdict[]> {

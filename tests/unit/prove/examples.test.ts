@@ -1,11 +1,11 @@
 /** What is proved of the examples. */
 import { expect, test } from "vitest";
-import type { Property } from "../../../src/compiled/compiled-kernel.js";
+import type { ProofProperty } from "../../../src/compiled/compiled-kernel.js";
 import { build } from "../../../src/pipeline/build.js";
 import { drawn, isFullRun } from "../../support/sampled-tests.js";
 import { examples } from "../../support/examples.js";
 
-const proved = new Map<Property, number>();
+const proved = new Map<ProofProperty, number>();
 /** What they write, and where, is read from inputs. */
 const INDEXED: ReadonlySet<string> = new Set(["grouped-gemm", "moe-gemm"]);
 
@@ -28,7 +28,8 @@ test.each(tested)("nothing of $name is refuted", async ({ name, kernel }) => {
 });
 
 test.runIf(isFullRun())("most of each property of the examples is proved for all shapes and configs", () => {
-  const atLeast = (property: Property, count: number) => expect(proved.get(property)).toBeGreaterThanOrEqual(count);
+  const atLeast = (property: ProofProperty, count: number) =>
+    expect(proved.get(property)).toBeGreaterThanOrEqual(count);
   atLeast("bounds", 137);
   atLeast("coverage", 36);
   atLeast("race", 42);

@@ -1,6 +1,6 @@
 /** What a launch would have to meet so that a proof holds; with it as a requirement, the proof does hold. */
 import { describe, expect, it } from "vitest";
-import type { HostExpression, Lack } from "../../../src/compiled/compiled-kernel.js";
+import type { HostExpression, MissingPrecondition } from "../../../src/compiled/compiled-kernel.js";
 import { constexpr, kernel, scalar, tensor, tl } from "../../../src/index.js";
 import { build } from "../../../src/pipeline/build.js";
 
@@ -15,10 +15,10 @@ interface Part {
 
 /** Copies what an index reaches. */
 async function copying({ params, grid, requires, index }: Part): Promise<{
-  readonly lacks: readonly Lack[];
+  readonly lacks: readonly MissingPrecondition[];
   readonly open: number;
   /** What is open if a launch had to meet this too. */
-  readonly lacksWith: (...more: readonly HostExpression[]) => readonly Lack[] | undefined;
+  readonly lacksWith: (...more: readonly HostExpression[]) => readonly MissingPrecondition[] | undefined;
 }> {
   const copy = kernel(
     "copy",
@@ -42,10 +42,14 @@ async function copying({ params, grid, requires, index }: Part): Promise<{
   const open = built
     .proof()
     .obligations.filter(({ property, verdict }) => property === "bounds" && verdict.kind !== "proved");
-  return { lacks: built.lacking!()!, open: open.length, lacksWith: (...more) => built.lacking!(more) };
+  return {
+    lacks: built.suggestPreconditions!()!,
+    open: open.length,
+    lacksWith: (...more) => built.suggestPreconditions!(more),
+  };
 }
 
-const wanted = (lacks: readonly Lack[], property: string): readonly HostExpression[] =>
+const wanted = (lacks: readonly MissingPrecondition[], property: string): readonly HostExpression[] =>
   lacks.filter((each) => each.property === property).flatMap((each) => each.wanted);
 const N = { param: "N" };
 

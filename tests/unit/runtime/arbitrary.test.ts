@@ -1,6 +1,6 @@
 /** What cases are drawn: none is beyond what a device can hold. */
 import { describe, expect, it } from "vitest";
-import { build, type Case, type CompiledKernel, constexpr, kernel, tensor, tl } from "tilescript";
+import { build, type TestCase, type CompiledKernel, constexpr, kernel, tensor, tl } from "tilescript";
 import { attentionWithGradients } from "../../../examples/attention-gradients.js";
 import { gemm } from "../../../examples/gemm.js";
 import { layerNorm } from "../../../examples/layer-norm.js";
@@ -71,7 +71,7 @@ it("should shrink whatever is drawn or declared to a case that the kernel takes"
       const never = fc.property(drawn, () => false);
       return fc.check(never, { seed, numRuns: 1, examples: at ? [[at]] : [] });
     });
-    for (const { counterexample } of found) expect(kernel.refusal(counterexample![0] as Case)).toBeUndefined();
+    for (const { counterexample } of found) expect(kernel.refusal(counterexample![0] as TestCase)).toBeUndefined();
     expect(Math.max(...found.map(({ numShrinks }) => numShrinks))).toBeGreaterThan(0);
   }
 });
@@ -118,7 +118,7 @@ describe("memory of outputs", () => {
     );
   const drawnOf = (compiled: CompiledKernel, options = {}) =>
     fc.sample(cases(compiled, { maxSize: 40, ...options }), { seed: 1, numRuns: 80 });
-  const layoutsOf = (drawn: readonly Case[]) => new Set(drawn.map(({ layouts }) => layouts?.["y"]));
+  const layoutsOf = (drawn: readonly TestCase[]) => new Set(drawn.map(({ layouts }) => layouts?.["y"]));
 
   it("should be drawn, where callers may choose it", async () => {
     const drawn = drawnOf(await build(copy(false, true)));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Case, CompiledKernel, TensorSignature } from "../../../src/compiled/compiled-kernel.js";
+import type { TestCase, CompiledKernel, TensorSignature } from "../../../src/compiled/compiled-kernel.js";
 import { planCases, type Limits } from "../../../src/runtime/cases/cases.js";
 import { toleranceFor } from "../../../src/compiled/tolerance.js";
 import { vectorAdd } from "../../support/fixtures/vector-add.js";
@@ -112,7 +112,7 @@ describe("the plan", () => {
   });
 
   it("should leave out what the kernel refuses, and say why", () => {
-    const refusal = ({ sizes }: Pick<Case, "sizes">) => (sizes["M"] === 64 ? "M is not 64" : "no size is right");
+    const refusal = ({ sizes }: Pick<TestCase, "sizes">) => (sizes["M"] === 64 ? "M is not 64" : "no size is right");
     const { cases, left } = planCases(matmul({ refusal }), small, selection);
     expect(cases).toEqual([]);
     expect(left).toContain("declared shape M=64 N=64 K=64: the kernel refuses it (M is not 64)");

@@ -5,7 +5,7 @@ import { build, constexpr, kernel, tensor, tl } from "tilescript";
 import { attention } from "../../../examples/flash-attention.js";
 import { gemm } from "../../../examples/gemm.js";
 import { softmax } from "../../../examples/softmax.js";
-import type { Case, CompiledKernel, Config } from "../../../src/compiled/compiled-kernel.js";
+import type { TestCase, CompiledKernel, Config } from "../../../src/compiled/compiled-kernel.js";
 import { buildWith } from "../../../src/pipeline/build.js";
 import { spaceOf } from "../../../src/runtime/measure/candidates.js";
 import { derivedSpace, tileOf, unsuited } from "../../../src/runtime/measure/derived-space.js";
@@ -16,8 +16,8 @@ import { copyByGpu } from "../../support/fixtures/copy-by-gpu.js";
 import type { TuneReport } from "../../../src/runtime/report/reports.js";
 
 const product = await build(gemm);
-const LARGE: Case = { sizes: { M: 4096, N: 4096, K: 4096 }, dtypes: { T: "bfloat16" }, config: 0, seed: 0 };
-const SMALL: Case = { ...LARGE, sizes: { M: 512, N: 512, K: 512 } };
+const LARGE: TestCase = { sizes: { M: 4096, N: 4096, K: 4096 }, dtypes: { T: "bfloat16" }, config: 0, seed: 0 };
+const SMALL: TestCase = { ...LARGE, sizes: { M: 512, N: 512, K: 512 } };
 const config = (BLOCK_M: number, BLOCK_N: number, numWarps: 2 | 4 | 8 = 8): Config => ({
   values: { BLOCK_M, BLOCK_N, BLOCK_K: 64, GROUP_M: 8 },
   numWarps,
@@ -88,7 +88,7 @@ describe("the space that follows", () => {
       ({ y, BLOCK }) =>
         tl.store(y.at(tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK))), tl.zeros([BLOCK], tl.float32)),
     );
-    const at: Case = { sizes: { N: 2 ** 20 }, dtypes: {}, config: 0, seed: 0 };
+    const at: TestCase = { sizes: { N: 2 ** 20 }, dtypes: {}, config: 0, seed: 0 };
     const { kept, pruned } = shortlist(await build(halves), [at], { lanes: 32 });
     expect(kept.every(({ values }) => Number(values["BLOCK"]) >= 64)).toBe(true);
     const small = pruned.filter(({ config: { values } }) => values["BLOCK"] === 32);
@@ -123,7 +123,7 @@ describe("the model", () => {
   });
 
   it("should prefer large tiles where there are many, and small ones where there are few", () => {
-    const time = (of: Config, at: Case) => estimate(product, at, product.tuning!.traffic(of, at), undefined);
+    const time = (of: Config, at: TestCase) => estimate(product, at, product.tuning!.traffic(of, at), undefined);
     expect(time(config(128, 256), LARGE)).toBeLessThan(time(config(64, 64), LARGE));
     expect(time(config(64, 64), SMALL)).toBeLessThan(time(config(128, 256), SMALL));
     // 137 GFLOP at 989 TFLOP/s, and 512 programs on 132 multiprocessors, which the last turn leaves idle.
@@ -132,7 +132,7 @@ describe("the model", () => {
 
   it("should try tiles that differ before one tile in many ways", async () => {
     const source = await build(attention);
-    const at: Case = {
+    const at: TestCase = {
       sizes: { H: 8, S: 1024, HEAD_DIM: 64 },
       dtypes: { T: "float16" },
       constexprs: { CAUSAL: true },

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { build, constexpr, kernel, scalar, tensor, tl } from "tilescript";
 import { compileCases } from "../../../src/runtime/cases/compile-cases.js";
 import { describeCase } from "../../../src/runtime/cases/case-text.js";
-import { jsonText, literalText, numberText } from "../../../src/compiled/canonical-json.js";
+import { jsonText, formatLiteral, numberText } from "../../../src/compiled/canonical-json.js";
 import { buildWith } from "../../../src/pipeline/build.js";
 import { planCases } from "../../../src/runtime/cases/cases.js";
 import { pairwise, variantsFor } from "../../../src/runtime/cases/variants.js";
@@ -185,6 +185,6 @@ describe("a case as text", () => {
   });
 
   it("should be written as JavaScript where a config holds it", () => {
-    expect([-0, NaN, Infinity, 2, true, "a"].map(literalText)).toEqual(["-0", "NaN", "Infinity", "2", "true", '"a"']);
+    expect([-0, NaN, Infinity, 2, true, "a"].map(formatLiteral)).toEqual(["-0", "NaN", "Infinity", "2", "true", '"a"']);
   });
 });

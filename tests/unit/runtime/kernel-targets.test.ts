@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { build, constexpr, kernel, op, tensor, tl } from "tilescript";
 import { definitionOf } from "../../../src/dsl/definition.js";
-import { isFor, targetsText } from "../../../src/compiled/kernel-targets.js";
+import { supportsGpu, targetsText } from "../../../src/compiled/kernel-targets.js";
 import { ownCompilers } from "../../../src/runtime/devices/compile-service.js";
 import { compileForTargets } from "../../../src/runtime/target-compile/targets.js";
 import type { Device } from "../../../src/runtime/devices/devices.js";
@@ -36,7 +36,7 @@ const TEXT = "sm_90 and later, gfx950: it needs 200 KiB of shared memory";
 test("a compute capability and all later ones, and the architectures that are listed", async () => {
   const [declared] = (await build(hopper)).targets!;
   expect(targetsText(declared!)).toBe(TEXT);
-  expect(targets.filter(({ triton }) => isFor(declared!, triton)).map(({ name }) => name)).toEqual([
+  expect(targets.filter(({ triton }) => supportsGpu(declared!, triton)).map(({ name }) => name)).toEqual([
     "cuda:90",
     "cuda:100",
     "cuda:103",
@@ -44,7 +44,7 @@ test("a compute capability and all later ones, and the architectures that are li
     "hip:gfx950",
   ]);
   const amd = { hip: ["gfx942"], reason: "" };
-  expect(targets.filter(({ triton }) => isFor(amd, triton)).map(({ name }) => name)).toEqual(["hip:gfx942"]);
+  expect(targets.filter(({ triton }) => supportsGpu(amd, triton)).map(({ name }) => name)).toEqual(["hip:gfx942"]);
 });
 
 test("the wrapper checks the GPU before anything is launched, and a kernel for all of them does not", async () => {

@@ -1,7 +1,7 @@
 /** What a verdict rests on: cases with elements, the author's shapes, sizes that the kernel accepts, and a time limit. */
 import { describe, expect, it } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
-import type { Case, CompiledKernel, Evaluation } from "../../../src/compiled/compiled-kernel.js";
+import type { TestCase, CompiledKernel, Evaluation } from "../../../src/compiled/compiled-kernel.js";
 import { cases } from "../../../src/runtime/cases/arbitrary.js";
 import { openDevice } from "../../../src/runtime/devices/devices.js";
 import { summarize, type Summary } from "../../../src/runtime/verify/summary.js";
@@ -84,7 +84,7 @@ describe("drawn sizes", () => {
   });
 
   it("should shrink a declared shape that fails", async () => {
-    const failsFrom38 = (at: Case): Evaluation => ({
+    const failsFrom38 = (at: TestCase): Evaluation => ({
       ...vectorAdd().evaluate(at),
       comparison: { correct: at.sizes["N"]! < 38, maxAbsDiff: 1, maxRelDiff: 1, wrong: 1, total: 1 },
     });

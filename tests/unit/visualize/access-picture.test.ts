@@ -4,7 +4,7 @@ import { constexpr, kernel, tensor, tl } from "tilescript";
 import { gemm } from "../../../examples/gemm.js";
 import { accessPicture } from "../../../src/visualize/access-picture.js";
 import { programMap, writtenTensors } from "../../../src/visualize/program-map.js";
-import { touchedTensors } from "../../../src/visualize/access-map.js";
+import { accessMaps } from "../../../src/visualize/access-map.js";
 import { buildWith } from "../../../src/pipeline/build.js";
 import { evaluate } from "../../support/evaluate.js";
 
@@ -34,7 +34,7 @@ test("program 5 of a matrix product of 40³ in blocks of 16", async () => {
   expect(areas(svg, "a")).toEqual({ loaded: 16 * 40, masked: 16 * 8 });
   expect(areas(svg, "b")).toEqual({ loaded: 16 * 40, masked: 16 * 8 });
   expect(areas(svg, "c")).toEqual({ stored: 16 * 8, masked: 16 * 8 });
-  expect(touchedTensors(accesses).map(({ counts }) => counts)).toEqual([
+  expect(accessMaps(accesses).map(({ counts }) => counts)).toEqual([
     { loaded: 640, stored: 0, both: 0, masked: 128, refused: 0 },
     { loaded: 640, stored: 0, both: 0, masked: 128, refused: 0 },
     { loaded: 0, stored: 128, both: 0, masked: 128, refused: 0 },

@@ -3,7 +3,7 @@
  * of state that it carries, and adds the product of the weights and its values to a sum. Then each row is stored by itself.
  * Recognized by data flow, in the program before views are lowered.
  */
-import { dataText } from "../../../compiled/canonical-json.js";
+import { cacheKey } from "../../../compiled/canonical-json.js";
 import {
   type Argument,
   type ForStatement,
@@ -299,7 +299,7 @@ const textOf = (argument: Argument): string =>
     ? argument.type.kind === "constexpr"
       ? argument.type.text
       : String(argument.id)
-    : dataText(argument);
+    : cacheKey(argument);
 
 function shapeOf(argument: Argument): readonly Dim[] {
   return isValue(argument) && argument.type.kind === "tile" ? argument.type.shape : [];

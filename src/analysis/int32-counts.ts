@@ -18,12 +18,12 @@ import {
   type TensorParam,
   type Value,
 } from "../ir/nodes.js";
-import type { IntegerMeaning } from "../symbolic/integer-semantics.js";
+import type { IntegerSemantics } from "../symbolic/integer-semantics.js";
 import { bodiesOf, definitions, walkAll } from "../ir/walk.js";
 import { dtypeTable, isInt, members } from "../types/dtype.js";
 import { indexValues, originsIn, sourcesIn } from "./index-values.js";
 
-const COMPARES: ReadonlySet<IntegerMeaning | undefined> = new Set<IntegerMeaning>([
+const COMPARES: ReadonlySet<IntegerSemantics | undefined> = new Set<IntegerSemantics>([
   "below",
   "at most",
   "above",

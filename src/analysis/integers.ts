@@ -12,13 +12,13 @@ import {
   type Statement,
   type Value,
 } from "../ir/nodes.js";
-import type { IntegerMeaning } from "../symbolic/integer-semantics.js";
+import type { IntegerSemantics } from "../symbolic/integer-semantics.js";
 import { bodiesOf, computedBy, definitions, hostBlocksOf } from "../ir/walk.js";
 import type { Type } from "../types/types.js";
 
 /** An op on integers, with its operands. */
 export interface Arithmetic {
-  readonly means: IntegerMeaning;
+  readonly means: IntegerSemantics;
   readonly operands: readonly Argument[];
 }
 
@@ -32,11 +32,11 @@ export interface Sum {
   readonly constant: number;
 }
 
-const DIVIDES: ReadonlySet<IntegerMeaning> = new Set(["quotient", "remainder", "blocks"]);
+const DIVIDES: ReadonlySet<IntegerSemantics> = new Set(["quotient", "remainder", "blocks"]);
 /** Characters of a text that is written out, and the members of a product or sum. */
 const LONGEST = 400;
 const MOST = 32;
-const COMMUTES: ReadonlySet<IntegerMeaning> = new Set(["sum", "least", "equal"]);
+const COMMUTES: ReadonlySet<IntegerSemantics> = new Set(["sum", "least", "equal"]);
 
 export class Integers {
   readonly #made: ReadonlyMap<Value, Statement>;
@@ -220,7 +220,7 @@ export function remembered<K, V>(known: Map<K, V>, key: K, find: () => V): V {
 }
 
 /** The text of an op on integers. */
-export function textOf(means: IntegerMeaning, ...operands: readonly string[]): string {
+export function textOf(means: IntegerSemantics, ...operands: readonly string[]): string {
   return `${means}(${operands.join(", ")})`;
 }
 

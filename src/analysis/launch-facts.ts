@@ -3,7 +3,7 @@
  * none of it: nothing checks one on a GPU.
  */
 import { type Argument, isLiteral, type KernelIR } from "../ir/nodes.js";
-import type { IntegerMeaning } from "../symbolic/integer-semantics.js";
+import type { IntegerSemantics } from "../symbolic/integer-semantics.js";
 import { tileSizes } from "./tile-sizes.js";
 import { Integers } from "./integers.js";
 
@@ -82,7 +82,7 @@ export class LaunchFacts {
     else if (x !== undefined && y !== undefined) this.#compare(made.means, x, y);
   }
 
-  #compare(means: IntegerMeaning, x: Argument, y: Argument): void {
+  #compare(means: IntegerSemantics, x: Argument, y: Argument): void {
     const order = (less: Argument, more: Argument, isStrict: boolean) => this.#orders.push({ less, more, isStrict });
     if (means === "below" || means === "at most") order(x, y, means === "below");
     if (means === "above" || means === "at least") order(y, x, means === "above");

@@ -3,7 +3,7 @@
  * (the author's function, the checks, emission, evaluation, the reference pages) reads these fields; nothing switches
  * on an op's name.
  */
-import type { IntegerMeaning } from "../symbolic/integer-semantics.js";
+import type { IntegerSemantics } from "../symbolic/integer-semantics.js";
 import type { Argument } from "./nodes.js";
 import type {
   Addresses,
@@ -19,7 +19,7 @@ import type {
 import type { TileArray } from "../numerics/array.js";
 import type { Least } from "../types/limits.js";
 import type { Targets } from "../types/targets.js";
-import type { Kinds } from "../symbolic/number-class.js";
+import type { NumberClasses } from "../symbolic/number-class.js";
 import type { Term } from "../symbolic/term.js";
 import type { Elem, Type, Typed, TypedFunction, TypedList } from "../types/types.js";
 
@@ -165,7 +165,7 @@ export interface OpFacts<Args> {
   /** Whether the result is a power of two, given which operands are, and which are at least 1. */
   readonly powerOfTwo?: (powers: readonly boolean[], positive: readonly boolean[]) => boolean;
   /** What it computes where its operands `x` and `y` are integers or conditions. Its term follows from that. */
-  readonly integer?: IntegerMeaning;
+  readonly integer?: IntegerSemantics;
   /** The number of lanes, where they certainly count up from 0: a tile as long as an axis covers it exactly. */
   readonly countsTo?: (operands: readonly (Argument | undefined)[]) => Argument | undefined;
   /** Says that an index lies in its tensor: a view does not mask it. */
@@ -254,7 +254,7 @@ export interface OpFold {
    */
   readonly form: "reduction" | "scan" | "normalization" | "contraction" | "packed";
   /** What two lanes give together; undefined where that is not followed, or the place of a lane. */
-  readonly kinds: ((x: Kinds, y: Kinds) => Kinds) | undefined;
+  readonly kinds: ((x: NumberClasses, y: NumberClasses) => NumberClasses) | undefined;
   /** The axis where none is given; default 0. */
   readonly axis?: number;
   /** Lanes are added up: no result is further from 0 than all of its lanes together. */
@@ -286,7 +286,10 @@ export interface OpProof<Args> {
    * What a lane of the result may hold, for one kind of number in the same lane of each operand. Numbers neither overflow nor
    * underflow.
    */
-  readonly holds?: (operands: { readonly [Name in keyof Args]: Kinds }, of: HoldsContext<Args>) => Kinds;
+  readonly holds?: (
+    operands: { readonly [Name in keyof Args]: NumberClasses },
+    of: HoldsContext<Args>,
+  ) => NumberClasses;
   /** Operands that stand for lanes where a condition holds, and where it does not. */
   readonly picks?: { readonly condition: string; readonly then: string; readonly otherwise: string };
   readonly folds?: OpFold;
@@ -294,7 +297,7 @@ export interface OpProof<Args> {
    * Whether a lane that holds this leaves those that hold the other as they are: 0 in a sum. For an op of two operands it says
    * so of the second, and of the first where they may be swapped.
    */
-  readonly neutral?: (held: Kinds, beside: Kinds, isFirst: boolean, args?: Args) => boolean;
+  readonly neutral?: (held: NumberClasses, beside: NumberClasses, isFirst: boolean, args?: Args) => boolean;
   /** Each lane of the result is some lane of an operand, whichever. */
   readonly moves?: boolean;
   /** An operand that says why the first is right where nothing shows it: a proof then waives what is about it. */

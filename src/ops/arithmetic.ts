@@ -2,16 +2,16 @@
 import type { SignContext, TypedArguments } from "../ir/op.js";
 import { asInteger, negative } from "../symbolic/term.js";
 import {
-  ANYTHING,
-  type Kinds,
+  ANY_VALUE,
+  type NumberClasses,
   NAN,
   NUMBERS,
   ofIntegers,
   ONE,
-  opposite,
-  productOf,
-  ratio,
-  total,
+  negateClass,
+  multiplyClasses,
+  divideClasses,
+  addClasses,
   ZERO,
 } from "../symbolic/number-class.js";
 import { addText, divText, floorDivText, modText, mulText, subText } from "../types/constexpr-text.js";
@@ -112,8 +112,14 @@ const dividendSign = ([dividend, divisor]: readonly boolean[], { folded }: SignC
 
 /** The rule for what a lane of two numbers' result holds. */
 const arithmetic =
-  (floats: (x: Kinds, y: Kinds) => Kinds, integers: (x: Kinds, y: Kinds) => Kinds) =>
-  ({ x, y }: { readonly x: Kinds; readonly y: Kinds }, { float }: { readonly float: boolean }): Kinds =>
+  (
+    floats: (x: NumberClasses, y: NumberClasses) => NumberClasses,
+    integers: (x: NumberClasses, y: NumberClasses) => NumberClasses,
+  ) =>
+  (
+    { x, y }: { readonly x: NumberClasses; readonly y: NumberClasses },
+    { float }: { readonly float: boolean },
+  ): NumberClasses =>
     float ? floats(x, y) : integers(x, y);
 
 /** `x + y`; a pointer plus offsets is a pointer. */
@@ -133,7 +139,7 @@ export const add = defineOp<Pair<"add">>()({
   facts: { integer: "sum", moves: true, lanewise: true, nonNegative: bothSigns },
   proof: {
     wraps: true,
-    holds: arithmetic(total, ofIntegers(total, ZERO)),
+    holds: arithmetic(addClasses, ofIntegers(addClasses, ZERO)),
     neutral: (held) => held === ZERO,
   },
 });
@@ -155,7 +161,7 @@ export const sub = defineOp<Pair<"sub">>()({
   proof: {
     wraps: true,
     holds: arithmetic(
-      (x, y) => total(x, opposite(y)),
+      (x, y) => addClasses(x, negateClass(y)),
       (x, y) => (y === ZERO ? x : NUMBERS),
     ),
     neutral: (held, _, isFirst) => held === ZERO && !isFirst,
@@ -185,7 +191,7 @@ export const mul = defineOp<Pair<"mul">>()({
   },
   proof: {
     wraps: true,
-    holds: arithmetic(productOf, ofIntegers(productOf, ONE)),
+    holds: arithmetic(multiplyClasses, ofIntegers(multiplyClasses, ONE)),
     neutral: (held) => held === ONE,
   },
 });
@@ -201,7 +207,7 @@ export const div = defineOp<Pair<"div">>()({
   fold: (x, y) => Number(x) / Number(y),
   evaluate: binaryInResult({ float: (x, y) => x / y }),
   facts: { lanewise: true },
-  proof: { holds: ({ x, y }) => ratio(x, y), neutral: (held, _, isFirst) => held === ONE && !isFirst },
+  proof: { holds: ({ x, y }) => divideClasses(x, y), neutral: (held, _, isFirst) => held === ONE && !isFirst },
 });
 
 /** `x // y`: integers truncate toward zero; constexprs and sizes on the host floor, as in Python. */
@@ -215,7 +221,7 @@ export const floorDiv = defineOp<Pair<"floorDiv">>()({
   fold: dividing((x, y) => Math.floor(x / y), floorDivided),
   evaluate: quotient({ int: divide, big: divideBig }),
   facts: { integer: "quotient", nonNegative: dividendSign },
-  proof: { holds: ({ x }) => (x === ZERO ? ZERO : ANYTHING) },
+  proof: { holds: ({ x }) => (x === ZERO ? ZERO : ANY_VALUE) },
 });
 
 /**
@@ -236,7 +242,7 @@ export const mod = defineOp<Pair<"mod">>()({
   ),
   evaluate: quotient({ float: (x, y) => x % y, int: remainder, big: remainderBig }),
   facts: { integer: "remainder", lanewise: true, nonNegative: dividendSign },
-  proof: { holds: ({ x, y }) => (x === ZERO && y !== ZERO && y !== NAN ? ZERO : ANYTHING) },
+  proof: { holds: ({ x, y }) => (x === ZERO && y !== ZERO && y !== NAN ? ZERO : ANY_VALUE) },
 });
 
 /** `-x`. For a float 0.0 the result is -0.0; Triton 3.6 gives 0.0. */
@@ -253,6 +259,6 @@ export const neg = defineOp<<T extends TileLike>(x: Validate<T, WhyNeg<T>>) => T
   proof: {
     term: ({ x }, { truth }) => (truth ? undefined : negative(asInteger(x))),
     wraps: true,
-    holds: ({ x }, { float }) => (float || x === ZERO ? opposite(x) : NUMBERS),
+    holds: ({ x }, { float }) => (float || x === ZERO ? negateClass(x) : NUMBERS),
   },
 });

@@ -1,6 +1,16 @@
 /** Shifts, and logical ops on masks. */
 import { NUMBERS, ONE, ZERO } from "../symbolic/number-class.js";
-import { all, asInteger, asTruth, isNumber, number, product, quotient, some, type Term } from "../symbolic/term.js";
+import {
+  andTerm,
+  asInteger,
+  asTruth,
+  isNumber,
+  number,
+  product,
+  quotient,
+  orTerm,
+  type Term,
+} from "../symbolic/term.js";
 import { shiftAmount } from "../diagnostics/catalog/finding-codes.js";
 import { callText } from "../types/constexpr-text.js";
 import { bitsOf, isBig, type SmallIntDType } from "../numerics/numeric.js";
@@ -148,6 +158,6 @@ function logic<Name extends "logicalAnd" | "logicalOr">(
 }
 
 /** Logical and of int1 tiles: `x.logical_and(y)`. The same as `and`. */
-export const logicalAnd = logic("logicalAnd", "logical_and", (x, y) => x & y, all, 0);
+export const logicalAnd = logic("logicalAnd", "logical_and", (x, y) => x & y, andTerm, 0);
 /** Logical or of int1 tiles: `x.logical_or(y)`. The same as `or`. */
-export const logicalOr = logic("logicalOr", "logical_or", (x, y) => x | y, some, -1);
+export const logicalOr = logic("logicalOr", "logical_or", (x, y) => x | y, orTerm, -1);

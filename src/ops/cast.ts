@@ -1,9 +1,9 @@
 /** Casts. */
 import {
-  ANYTHING,
-  type Kinds,
-  LEAST,
-  MOST,
+  ANY_VALUE,
+  type NumberClasses,
+  LOWEST,
+  HIGHEST,
   NAN,
   NEGATIVE,
   NUMBERS,
@@ -122,18 +122,18 @@ function castTerm(
 
 /** What a cast holds. Integers have no infinities, and a float that is cast to one loses its fraction. */
 function castKinds(
-  { x }: { readonly x: Kinds },
+  { x }: { readonly x: NumberClasses },
   { args, float }: { readonly args: TypedArguments<CastKinds>; readonly float: boolean },
-): Kinds {
-  if (args.bitcast?.literal === true) return x === ZERO && !float ? NUMBERS : ANYTHING;
+): NumberClasses {
+  if (args.bitcast?.literal === true) return x === ZERO && !float ? NUMBERS : ANY_VALUE;
   const dtypes = args.x.type.kind === "tile" ? members(args.x.type.dtype) : (["int32"] as const);
   const isWhole = dtypes.every(isInt);
   const isTruth = args.dtype.dtype === "int1";
   if (isTruth) return x === ZERO ? ZERO : x === NAN ? ZERO | ONE : ONE;
-  if (float) return !isWhole ? x : x === LEAST ? NEGATIVE : x === MOST ? POSITIVE : x;
+  if (float) return !isWhole ? x : x === LOWEST ? NEGATIVE : x === HIGHEST ? POSITIVE : x;
   if (x === ZERO || x === ONE) return x;
   if (!members(args.dtype.dtype!).every(isSigned) && x === NEGATIVE) return NUMBERS;
-  return isWhole || x === LEAST || x === MOST || x === NAN ? NUMBERS : x | ZERO;
+  return isWhole || x === LOWEST || x === HIGHEST || x === NAN ? NUMBERS : x | ZERO;
 }
 
 function holdsAll(from: DTypeName, to: DTypeName): boolean {

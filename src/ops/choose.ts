@@ -7,7 +7,7 @@ import {
   type WhyChosen,
   type WhyChosenToo,
 } from "../types/constexpr.js";
-import { asTruth, choice } from "../symbolic/term.js";
+import { asTruth, iteTerm } from "../symbolic/term.js";
 import type { Validate } from "../types/rule-error.js";
 import { defineOp } from "./define.js";
 
@@ -29,5 +29,5 @@ export const choose = defineOp<
   infer: ({ condition, x, y }) => inferChosen(condition.type, x.type, y.type),
   fold: (condition, x, y) => (condition ? x! : y!),
   facts: { nonNegative: ([, x, y]) => x === true && y === true },
-  proof: { term: ({ condition, x, y }) => choice(asTruth(condition), x, y) },
+  proof: { term: ({ condition, x, y }) => iteTerm(asTruth(condition), x, y) },
 });

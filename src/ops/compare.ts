@@ -1,13 +1,13 @@
 /** Comparisons, which return masks, and bitwise operators. */
-import type { IntegerMeaning } from "../symbolic/integer-semantics.js";
-import { type Kinds, NONE, NUMBERS, ONE, ZERO } from "../symbolic/number-class.js";
+import type { IntegerSemantics } from "../symbolic/integer-semantics.js";
+import { type NumberClasses, EMPTY, NUMBERS, ONE, ZERO } from "../symbolic/number-class.js";
 import {
-  all,
+  andTerm,
   asInteger,
   atLeast,
   below,
   call,
-  choice,
+  iteTerm,
   equal,
   isNumber,
   isTruth,
@@ -15,7 +15,7 @@ import {
   not as invert,
   number,
   remainder,
-  some,
+  orTerm,
   sum,
   type Term,
 } from "../symbolic/term.js";
@@ -86,7 +86,7 @@ function comparison<Name extends string>(
   name: Name,
   operator: string,
   compare: (x: number | bigint, y: number | bigint) => boolean,
-  means: IntegerMeaning | ((x: Term, y: Term) => Term),
+  means: IntegerSemantics | ((x: Term, y: Term) => Term),
 ) {
   const loops: Loops = { float: compare, int: compare, big: compare };
   return defineOp<Pair<Name>>()({
@@ -138,8 +138,8 @@ function bitwise<Name extends string>(
   big: (x: bigint, y: bigint) => bigint,
   nonNegative: (signs: readonly boolean[]) => boolean,
   term: (x: Term, y: Term) => Term | undefined,
-  bits: (x: Kinds, y: Kinds) => Kinds,
-  idle: Kinds,
+  bits: (x: NumberClasses, y: NumberClasses) => NumberClasses,
+  idle: NumberClasses,
   deciding?: 0 | -1,
 ) {
   const integers = onBits(int, big);
@@ -159,7 +159,7 @@ function bitwise<Name extends string>(
 }
 
 /** No bits leave the other number as it is. */
-const beside = (x: Kinds, y: Kinds): Kinds => (x === ZERO ? y : y === ZERO ? x : NUMBERS);
+const beside = (x: NumberClasses, y: NumberClasses): NumberClasses => (x === ZERO ? y : y === ZERO ? x : NUMBERS);
 
 /** `x & (2^k - 1)` is the remainder by 2^k that is not negative. */
 function lowBits(x: Term, mask: Term): Term | undefined {
@@ -178,8 +178,8 @@ function joined(name: "or" | "xor", x: Term, y: Term): Term | undefined {
   const [high, low] = powerIn(x) >= powerIn(y) ? [x, y] : [y, x];
   const size = powerIn(high);
   if (size <= 1n) return undefined;
-  const isBelow = all(atLeast(low, number(0)), below(low, number(size)));
-  return choice(isBelow, sum(high, low), call(`bits of ${name}`, x, y));
+  const isBelow = andTerm(atLeast(low, number(0)), below(low, number(size)));
+  return iteTerm(isBelow, sum(high, low), call(`bits of ${name}`, x, y));
 }
 
 /** A power of two that certainly divides a term. */
@@ -198,9 +198,9 @@ export const and = bitwise(
   (x, y) => x & y,
   (x, y) => x & y,
   (signs) => signs.some(Boolean),
-  (x, y) => (isTruth(x) && isTruth(y) ? all(x, y) : (lowBits(x, y) ?? lowBits(y, x))),
+  (x, y) => (isTruth(x) && isTruth(y) ? andTerm(x, y) : (lowBits(x, y) ?? lowBits(y, x))),
   (x, y) => (x === ZERO || y === ZERO ? ZERO : NUMBERS),
-  NONE,
+  EMPTY,
   0,
 );
 /** `x | y` */
@@ -211,7 +211,7 @@ export const or = bitwise(
   (x, y) => x | y,
   (x, y) => x | y,
   (signs) => signs.every(Boolean),
-  (x, y) => (isTruth(x) && isTruth(y) ? some(x, y) : joined("or", x, y)),
+  (x, y) => (isTruth(x) && isTruth(y) ? orTerm(x, y) : joined("or", x, y)),
   beside,
   ZERO,
   -1,
@@ -224,7 +224,7 @@ export const xor = bitwise(
   (x, y) => x ^ y,
   (x, y) => x ^ y,
   (signs) => signs.every(Boolean),
-  (x, y) => (isTruth(x) && isTruth(y) ? choice(x, invert(y), y) : joined("xor", x, y)),
+  (x, y) => (isTruth(x) && isTruth(y) ? iteTerm(x, invert(y), y) : joined("xor", x, y)),
   beside,
   ZERO,
 );

@@ -18,7 +18,7 @@ import {
   type WhyScaledSecond,
   type WhyScaledSide,
 } from "../rules/dot-scaled-rules.js";
-import { MOST, NAN, total, ZERO } from "../symbolic/number-class.js";
+import { HIGHEST, NAN, addClasses, ZERO } from "../symbolic/number-class.js";
 import { defineOp } from "./define.js";
 import type { TypedArguments, RuntimeArguments } from "../ir/op.js";
 
@@ -88,11 +88,11 @@ export const dotScaled = defineOp<
   facts: { contracts: true },
   proof: {
     // Every format writes 0 as 0, which stays 0 beside each scale but the one that is NaN.
-    holds: ({ lhs, lhsScale }) => (lhs === ZERO ? (lhsScale === MOST ? NAN : ZERO) : lhs),
+    holds: ({ lhs, lhsScale }) => (lhs === ZERO ? (lhsScale === HIGHEST ? NAN : ZERO) : lhs),
     neutral: (held) => held === ZERO,
     folds: {
       form: "packed",
-      kinds: total,
+      kinds: addClasses,
       sides: [
         { of: "lhs", inner: -1, scale: "lhsScale" },
         { of: "rhs", inner: -2, scale: "rhsScale" },

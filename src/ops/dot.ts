@@ -11,7 +11,7 @@ import {
   type WhyDotFirst,
   type WhyDotSecond,
 } from "../rules/dot-rules.js";
-import { productOf, total, ZERO } from "../symbolic/number-class.js";
+import { multiplyClasses, addClasses, ZERO } from "../symbolic/number-class.js";
 import { members } from "../types/dtype.js";
 import type { Type } from "../types/types.js";
 import { defineOp } from "./define.js";
@@ -73,8 +73,8 @@ export const dot = defineOp<
   facts: { contracts: true },
   proof: {
     wraps: true,
-    holds: ({ a, b }) => productOf(a, b),
-    folds: { form: "contraction", kinds: total },
+    holds: ({ a, b }) => multiplyClasses(a, b),
+    folds: { form: "contraction", kinds: addClasses },
     neutral: (held) => held === ZERO,
   },
   needs: { least: ({ a }) => leastInner("dot", a.type) },

@@ -1,5 +1,14 @@
 /** Elementwise functions of two and three operands for certain dtypes. */
-import { kindsIn, larger, NAN, NONE, productOf, ratio, smaller, total } from "../symbolic/number-class.js";
+import {
+  classesIn,
+  maxClasses,
+  NAN,
+  EMPTY,
+  multiplyClasses,
+  divideClasses,
+  minClasses,
+  addClasses,
+} from "../symbolic/number-class.js";
 import { clampBounds } from "../diagnostics/catalog/finding-codes.js";
 import { broadcastTo, type TileArray } from "../numerics/array.js";
 import { map2, mapBig2 } from "../numerics/array-map.js";
@@ -61,7 +70,7 @@ export const fdiv = defineOp<
   },
   evaluate: binaryInResult({ float: (x, y) => x / y }),
   facts: { lanewise: true },
-  proof: { holds: ({ x, y }) => ratio(x, y) },
+  proof: { holds: ({ x, y }) => divideClasses(x, y) },
   needs: { since39: ({ approx }) => approx?.literal === true },
   triton36: {
     strongLiterals: true,
@@ -86,7 +95,7 @@ export const divRn = defineOp<
   infer: ({ x, y }) => inferSinglePair("divRn", x.type, y.type),
   evaluate: binaryInResult({ float: (x, y) => float32(x / y) }),
   facts: { lanewise: true },
-  proof: { holds: ({ x, y }) => ratio(x, y) },
+  proof: { holds: ({ x, y }) => divideClasses(x, y) },
   triton36: { strongLiterals: true },
 });
 
@@ -121,7 +130,9 @@ export const fma = defineOp<
     float: (dtype) => (dtype === "float64" ? directed("fma", dtype, "n") : fmaOf(dtype)),
   }),
   facts: { lanewise: true },
-  proof: { holds: ({ x, y, z }) => kindsIn(productOf(x, y)).reduce((all, each) => all | total(each, z), NONE) },
+  proof: {
+    holds: ({ x, y, z }) => classesIn(multiplyClasses(x, y)).reduce((all, each) => all | addClasses(each, z), EMPTY),
+  },
   triton36: { strongLiterals: true },
 });
 
@@ -161,7 +172,7 @@ export const clamp = defineOp<
     holds: ({ x, min, max }, { args }) => {
       const all = args.propagateNan?.literal === "all";
       if (all && [x, min, max].includes(NAN)) return NAN;
-      return kindsIn(larger(x, min)).reduce((kinds, each) => kinds | smaller(each, max), NONE);
+      return classesIn(maxClasses(x, min)).reduce((kinds, each) => kinds | minClasses(each, max), EMPTY);
     },
   },
   needs: { since39: (args) => !isFloat(clampType(args)) },

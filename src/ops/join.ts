@@ -1,5 +1,5 @@
 /** Joining and splitting tiles, and moving elements within one. */
-import { difference, least, product, quotient, remainder, sum, type Term } from "../symbolic/term.js";
+import { difference, minTerm, product, quotient, remainder, sum, type Term } from "../symbolic/term.js";
 import type { Typed } from "../types/types.js";
 import { gatherIndex } from "../diagnostics/catalog/finding-codes.js";
 import {
@@ -231,7 +231,7 @@ function swizzledTerms({ i, j, sizeI, sizeJ, sizeG }: Readonly<Record<keyof type
   const place = sum(product(i, sizeJ), j);
   const group = product(sizeG, sizeJ);
   const first = product(quotient(place, group), sizeG);
-  const rows = least(difference(sizeI, first), sizeG);
+  const rows = minTerm(difference(sizeI, first), sizeG);
   const inGroup = remainder(place, group);
   return [sum(first, remainder(inGroup, rows)), quotient(inGroup, rows)];
 }

@@ -1,20 +1,20 @@
 /** Functions of float32 and float64 elements. The evaluator computes them in float64 and rounds once. */
 import {
-  byKind,
+  unaryTransfer,
   FINITE,
-  type Kinds,
-  LEAST,
-  MOST,
+  type NumberClasses,
+  LOWEST,
+  HIGHEST,
   NAN,
   NEGATIVE,
   ONE,
-  opposite,
+  negateClass,
   POSITIVE,
-  ratio,
-  total,
+  divideClasses,
+  addClasses,
   ZERO,
 } from "../symbolic/number-class.js";
-import { asInteger, greatest, negative } from "../symbolic/term.js";
+import { asInteger, maxTerm, negative } from "../symbolic/term.js";
 import type { Validate } from "../types/rule-error.js";
 import { type AbsOut, inferAbs, inferMath, type MathOut, type WhyAbs, type WhyMath } from "../rules/math-rules.js";
 import { inferSingle, type WhySingleOf } from "../rules/elementwise-rules.js";
@@ -59,10 +59,24 @@ declare module "../types/tile.js" {
 }
 
 /** What powers, logarithms and roots hold, by what their operand holds. */
-const powerOf = byKind({ least: ZERO, negative: POSITIVE, zero: ONE, one: POSITIVE, positive: POSITIVE, most: MOST });
-const logarithm = byKind({ least: NAN, negative: NAN, zero: LEAST, one: ZERO, positive: FINITE, most: MOST });
-const root = byKind({ least: NAN, negative: NAN, zero: ZERO, one: ONE, positive: POSITIVE, most: MOST });
-const errors = byKind({
+const powerOf = unaryTransfer({
+  least: ZERO,
+  negative: POSITIVE,
+  zero: ONE,
+  one: POSITIVE,
+  positive: POSITIVE,
+  most: HIGHEST,
+});
+const logarithm = unaryTransfer({
+  least: NAN,
+  negative: NAN,
+  zero: LOWEST,
+  one: ZERO,
+  positive: FINITE,
+  most: HIGHEST,
+});
+const root = unaryTransfer({ least: NAN, negative: NAN, zero: ZERO, one: ONE, positive: POSITIVE, most: HIGHEST });
+const errors = unaryTransfer({
   least: NEGATIVE,
   negative: NEGATIVE,
   zero: ZERO,
@@ -70,13 +84,14 @@ const errors = byKind({
   positive: POSITIVE,
   most: ONE,
 });
-const wave = (zero: Kinds) => byKind({ least: NAN, negative: FINITE, zero, one: FINITE, positive: FINITE, most: NAN });
+const wave = (zero: NumberClasses) =>
+  unaryTransfer({ least: NAN, negative: FINITE, zero, one: FINITE, positive: FINITE, most: NAN });
 
 function math<Name extends string>(
   name: Name,
   python: string,
   float: (x: number) => number,
-  holds: (x: Kinds) => Kinds,
+  holds: (x: NumberClasses) => NumberClasses,
 ) {
   return defineOp<MathFunction<Name>>()({
     name,
@@ -110,7 +125,7 @@ export const rsqrt = math(
   "rsqrt",
   "tl.rsqrt",
   (x) => 1 / Math.sqrt(x),
-  (x) => ratio(ONE, root(x)),
+  (x) => divideClasses(ONE, root(x)),
 );
 /** Error function: `tl.erf(x)`. */
 export const erf = math("erf", "tl.erf", erfOf, errors);
@@ -129,7 +144,7 @@ export const sigmoid = defineOp<<const X>(x: Validate<X, WhyMath<"sigmoid", X>>)
   infer: ({ x }) => inferMath("sigmoid", x.type),
   evaluate: unary({ float: (x) => 1 / (1 + Math.exp(-x)) }),
   facts: { lanewise: true },
-  proof: { holds: ({ x }) => ratio(ONE, total(ONE, powerOf(opposite(x)))) },
+  proof: { holds: ({ x }) => divideClasses(ONE, addClasses(ONE, powerOf(negateClass(x)))) },
 });
 
 /** Square root of float32, correctly rounded: `tl.sqrt_rn(x)`. */
@@ -156,8 +171,8 @@ export const abs = defineOp<<const X>(x: Validate<X, WhyAbs<X>>) => AbsOut<X>>()
   evaluate: unary({ float: Math.abs, int: Math.abs, big: (x) => (x < 0n ? -x : x) }),
   facts: { nonNegative: () => true },
   proof: {
-    term: ({ x }, { truth }) => (truth ? undefined : greatest(asInteger(x), negative(asInteger(x)))),
+    term: ({ x }, { truth }) => (truth ? undefined : maxTerm(asInteger(x), negative(asInteger(x)))),
     wraps: true,
-    holds: ({ x }, { float }) => (x === NEGATIVE || (float && x === LEAST) ? opposite(x) : x),
+    holds: ({ x }, { float }) => (x === NEGATIVE || (float && x === LOWEST) ? negateClass(x) : x),
   },
 });

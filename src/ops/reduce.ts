@@ -2,7 +2,15 @@
 import { indexBesideNaN } from "../diagnostics/catalog/finding-codes.js";
 import { expandDims as expand, type TileArray, reshape, tileArray } from "../numerics/array.js";
 import { indexOfFirst, reduce, reduceBig } from "../numerics/array-reduce.js";
-import { beaten, type Kinds, larger, NUMBERS, smaller, total, ZERO } from "../symbolic/number-class.js";
+import {
+  losesComparison,
+  type NumberClasses,
+  maxClasses,
+  NUMBERS,
+  minClasses,
+  addClasses,
+  ZERO,
+} from "../symbolic/number-class.js";
 import { axisOf as axisFrom } from "../types/axis.js";
 import { isBig, isFloat, type NumberData } from "../numerics/numeric.js";
 import type { Validate } from "../types/rule-error.js";
@@ -143,13 +151,16 @@ export const sum = defineOp<SumCall>()({
     inferReduce(reduceRules.summing, "sum", args.x.type, axisOf(args), keepsDims(args), args.dtype?.dtype),
   evaluate: folding({ number: (a, b) => a + b, big: (a, b) => a + b }),
   facts: { rounds: true, nonNegative: keepsSign },
-  proof: { wraps: true, folds: { form: "reduction", kinds: total, adds: true }, neutral: (held) => held === ZERO },
+  proof: { wraps: true, folds: { form: "reduction", kinds: addClasses, adds: true }, neutral: (held) => held === ZERO },
 });
 
 /** Of bits only 0 leaves the others as they are. */
 const noBits = {
-  folds: { form: "reduction", kinds: (x: Kinds, y: Kinds) => (x === ZERO ? y : y === ZERO ? x : NUMBERS) },
-  neutral: (held: Kinds) => held === ZERO,
+  folds: {
+    form: "reduction",
+    kinds: (x: NumberClasses, y: NumberClasses) => (x === ZERO ? y : y === ZERO ? x : NUMBERS),
+  },
+  neutral: (held: NumberClasses) => held === ZERO,
 } as const;
 
 type First = (a: number | bigint, b: number | bigint) => boolean;
@@ -176,7 +187,10 @@ function extremum<Name extends "max" | "min">(name: Name, first: First) {
         : inferReduce(reduceRules.comparing, name, args.x.type, axisOf(args), keepsDims(args)),
     evaluate: (args, context) => (context.results.length === 2 ? withIndex(name, args, context) : fold(args, context)),
     facts: { nonNegative: keepsSign },
-    proof: { folds: { form: "reduction", kinds: name === "max" ? larger : smaller }, neutral: beaten(name === "max") },
+    proof: {
+      folds: { form: "reduction", kinds: name === "max" ? maxClasses : minClasses },
+      neutral: losesComparison(name === "max"),
+    },
     triton36: {
       // 3.6 widens bfloat16 where it gives indices.
       result: ({ x, returnIndices }) =>
@@ -246,7 +260,7 @@ function index<Name extends "argmax" | "argmin">(name: Name) {
     infer: (args) => inferReduce(reduceRules.indexing, name, args.x.type, axisOf(args), keepsDims(args)),
     evaluate: (args, context) => withIndex(name, args, context)[1]!,
     facts: { nonNegative: () => true },
-    proof: { folds: { form: "reduction", kinds: undefined }, neutral: beaten(name === "argmax") },
+    proof: { folds: { form: "reduction", kinds: undefined }, neutral: losesComparison(name === "argmax") },
   });
 }
 

@@ -8,7 +8,14 @@ import { axisOf, type WhyAxis } from "../types/axis.js";
 import { sumElement } from "../types/casts.js";
 import type { WhyDim } from "../types/constexpr.js";
 import { members, sameElem } from "../types/dtype.js";
-import { beaten, type Kinds, ONE, productOf, total, ZERO } from "../symbolic/number-class.js";
+import {
+  losesComparison,
+  type NumberClasses,
+  ONE,
+  multiplyClasses,
+  addClasses,
+  ZERO,
+} from "../symbolic/number-class.js";
 import { isBig, isFloat } from "../numerics/numeric.js";
 import type { Validate } from "../types/rule-error.js";
 import type { Context } from "../values/runtime-values.js";
@@ -90,7 +97,8 @@ function scanning<Name extends "cumsum" | "cumprod">(
     facts: { rounds: true, nonNegative: keepsSign },
     proof: {
       wraps: true,
-      folds: name === "cumsum" ? { form: "scan", kinds: total, adds: true } : { form: "scan", kinds: productOf },
+      folds:
+        name === "cumsum" ? { form: "scan", kinds: addClasses, adds: true } : { form: "scan", kinds: multiplyClasses },
       neutral: (held) => held === (name === "cumsum" ? ZERO : ONE),
     },
     triton36: {
@@ -130,8 +138,13 @@ const ordering: OpFold = { form: "normalization", kinds: (x) => x, axis: -1 };
 /** Whether what a lane holds comes after all others, which so keep their places; `missing` is the order where none is given. */
 const isLast =
   (missing: boolean) =>
-  (held: Kinds, beside: Kinds, _: boolean, args?: { readonly descending?: Typed | undefined }): boolean =>
-    beaten((args?.descending?.literal ?? missing) === true)(held, beside);
+  (
+    held: NumberClasses,
+    beside: NumberClasses,
+    _: boolean,
+    args?: { readonly descending?: Typed | undefined },
+  ): boolean =>
+    losesComparison((args?.descending?.literal ?? missing) === true)(held, beside);
 
 type SortCall<Name extends string> = <X, const Ax extends number = number>(
   x: Validate<X, WhySort<Name, X>>,

@@ -1,6 +1,6 @@
 /** Lane-wise selection. */
-import { beaten, larger, NAN, smaller } from "../symbolic/number-class.js";
-import { asInteger, asTruth, choice, greatest, type Term } from "../symbolic/term.js";
+import { losesComparison, maxClasses, NAN, minClasses } from "../symbolic/number-class.js";
+import { asInteger, asTruth, iteTerm, maxTerm, type Term } from "../symbolic/term.js";
 import { select } from "../numerics/array-map.js";
 import { cast } from "../numerics/array-cast.js";
 import { exactly } from "../numerics/python-arithmetic.js";
@@ -49,7 +49,7 @@ function extremum<Name extends "minimum" | "maximum", Python extends "min" | "ma
   python: Python,
   nonNegative: (signs: readonly boolean[]) => boolean,
 ) {
-  const extreme = python === "min" ? smaller : larger;
+  const extreme = python === "min" ? minClasses : maxClasses;
   const big = python === "min" ? extremes.bigMin : extremes.bigMax;
   return defineOp<Pair<Name, Python>>()({
     name,
@@ -77,11 +77,11 @@ function extremum<Name extends "minimum" | "maximum", Python extends "min" | "ma
     proof: {
       ...(python === "max" && {
         term: ({ x, y }: { readonly x: Term; readonly y: Term }, { truth }: { readonly truth: boolean }) =>
-          truth ? undefined : greatest(asInteger(x), asInteger(y)),
+          truth ? undefined : maxTerm(asInteger(x), asInteger(y)),
       }),
       holds: ({ x, y }, { args }) =>
         args.propagateNan?.literal === "all" && (x === NAN || y === NAN) ? NAN : extreme(x, y),
-      neutral: beaten(python === "max"),
+      neutral: losesComparison(python === "max"),
     },
     triton36: {
       strongLiterals: true,
@@ -146,7 +146,7 @@ export const where = defineOp<
     powerOfTwo: ([, x, y]) => x === true && y === true,
   },
   proof: {
-    term: ({ condition, x, y }) => choice(asTruth(condition), x, y),
+    term: ({ condition, x, y }) => iteTerm(asTruth(condition), x, y),
     picks: { condition: "condition", then: "x", otherwise: "y" },
   },
 });

@@ -2,7 +2,7 @@
 import { broadcastTo, expandDims, type TileArray } from "../numerics/array.js";
 import { map1, map2 } from "../numerics/array-map.js";
 import { reduce } from "../numerics/array-reduce.js";
-import { LEAST, NAN, POSITIVE, ZERO } from "../symbolic/number-class.js";
+import { LOWEST, NAN, POSITIVE, ZERO } from "../symbolic/number-class.js";
 import { axisOf, type WhyAxis } from "../types/axis.js";
 import type { DTypeName } from "../types/dtype.js";
 import type { Validate } from "../types/rule-error.js";
@@ -63,8 +63,8 @@ export const softmax = defineOp<
   },
   facts: { nonNegative: () => true },
   proof: {
-    folds: { form: "normalization", kinds: (x) => (x === LEAST ? ZERO : x === NAN ? NAN : POSITIVE) },
-    neutral: (held) => held === LEAST,
+    folds: { form: "normalization", kinds: (x) => (x === LOWEST ? ZERO : x === NAN ? NAN : POSITIVE) },
+    neutral: (held) => held === LOWEST,
   },
   needs: {
     since39: ({ x, dim }) => {

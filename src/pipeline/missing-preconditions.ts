@@ -6,7 +6,7 @@ import { KernelDefinition } from "../dsl/definition.js";
 import * as tl from "../dsl/tl.js";
 import { trace } from "../dsl/trace.js";
 import type { SourceIndex } from "../ir/source.js";
-import { lacking } from "../prove/infer-preconditions.js";
+import { inferPreconditions } from "../prove/infer-preconditions.js";
 import { loweredOf } from "./trace-and-check.js";
 
 type Meta = Readonly<Record<string, unknown>>;
@@ -21,7 +21,7 @@ export function obligationsWithPreconditions(
   try {
     // The kernel was checked; what else a requirement asks of its text, such as keys of an autotuner, is the writer's.
     const ir = trace(requiring(definition, conditions), source);
-    return lacking(ir, preconditions(loweredOf(ir)));
+    return inferPreconditions(ir, preconditions(loweredOf(ir)));
   } catch (error) {
     if (!(error instanceof TileScriptError)) throw error;
     return undefined;

@@ -10,12 +10,12 @@ import { type KernelIR, paramsOf } from "../ir/nodes.js";
 import { conditionsOf, isNumber, not, symbolsIn, type Term, termsIn } from "../symbolic/term.js";
 import type { DTypeVariable } from "../types/dtype.js";
 import type { Budget } from "./algebra/budget.js";
-import type { Choice, Range } from "./model/launch.js";
-import type { Model } from "./model/model.js";
+import type { SymbolDomain, Range } from "./model/launch.js";
+import type { SymbolicModel } from "./model/model.js";
 import { Valuation, type Values } from "./valuation.js";
 
 /** How cases of the kernel are run. */
-export interface Trial {
+export interface CaseRunner {
   /** Why a case cannot be launched, or undefined. */
   refusal(at: TestCase): string | undefined;
   /** Lanes that a case computes. */
@@ -24,7 +24,7 @@ export interface Trial {
 }
 
 /** What may go wrong: a point where all `given` hold and `holds` does not. */
-export interface Question {
+export interface RefutationQuery {
   readonly holds: Term;
   readonly given: readonly Term[];
   /** Programs, turns and lanes, outer ones first. */
@@ -33,7 +33,7 @@ export interface Question {
   readonly places: readonly (Location | undefined)[];
   readonly finds: readonly FindingCode[];
   /** Instead: two points that reach one element, though they differ in `own`; none if any point may be wrong. */
-  readonly meets?: readonly Spot[];
+  readonly conflict?: readonly ConflictingAccess[];
   /** What else it depends on. */
   readonly about?: readonly Term[];
   /** Only cases that are too large for the evaluator could show it. */
@@ -43,7 +43,7 @@ export interface Question {
 }
 
 /** An access as something that others may meet. */
-export interface Spot {
+export interface ConflictingAccess {
   readonly index: readonly Term[];
   readonly given: readonly Term[];
   readonly variables: readonly string[];
@@ -51,7 +51,7 @@ export interface Spot {
   readonly own: readonly string[];
 }
 
-export interface Witness {
+export interface Counterexample {
   readonly at: TestCase;
   readonly finding: Finding;
 }
@@ -60,13 +60,13 @@ const LIMITS = { sizes: 4000, cases: 16, refused: 100, alike: 4, lanes: 4e7, val
 /** Lanes that the evaluator computes in the time of a step of the search. */
 const LANES_A_STEP = 40;
 
-export function findWitness(
-  model: Model,
+export function findCounterexample(
+  model: SymbolicModel,
   config: number,
-  question: Question,
-  trial: Trial,
+  question: RefutationQuery,
+  trial: CaseRunner,
   budget: Budget,
-): Witness | undefined {
+): Counterexample | undefined {
   const search = new Search(model, question, budget);
   let [tried, refused] = [0, 0];
   const triedOnGrid = new Map<string, number>();
@@ -92,8 +92,8 @@ export function findWitness(
 /** What the evaluator finds of a question. */
 function findingAt(
   at: TestCase,
-  { places, finds }: Question,
-  trial: Trial,
+  { places, finds }: RefutationQuery,
+  trial: CaseRunner,
   budget: Budget,
 ): Finding | "refused" | undefined {
   try {
@@ -153,7 +153,7 @@ function absentOf(ir: KernelIR, values: Values): readonly string[] {
 const costOf = (value: number): number => (value === 0 ? 1.5 : Math.abs(value) + (value < 0 ? 0.5 : 0));
 
 /** The values of a symbol that are worth a try, small ones first. */
-function optionsOf(choice: Choice, numbers: readonly number[], isBounded: boolean): readonly number[] {
+function optionsOf(choice: SymbolDomain, numbers: readonly number[], isBounded: boolean): readonly number[] {
   if (choice === "truth") return [1, 0];
   // Of a caller's number that nothing is said of, an author may well mean that it is not negative.
   if (choice === "number" && isBounded) return [...numbers, -1, -2, -5].sort((x, y) => costOf(x) - costOf(y));
@@ -162,21 +162,21 @@ function optionsOf(choice: Choice, numbers: readonly number[], isBounded: boolea
 }
 
 class Search {
-  readonly #model: Model;
-  readonly #question: Question;
+  readonly #model: SymbolicModel;
+  readonly #question: RefutationQuery;
   /** The symbols that a case chooses and that matter. */
   readonly #names: readonly string[];
 
   constructor(
-    model: Model,
-    question: Question,
+    model: SymbolicModel,
+    question: RefutationQuery,
     readonly budget: Budget,
   ) {
     this.#model = model;
     this.#question = question;
     const { launch, environment } = model;
     const ranges = question.variables.flatMap((name) => environment.ranges.get(name) ?? []);
-    const met = (question.meets ?? []).flatMap(({ index, given }) => [...index, ...given]);
+    const met = (question.conflict ?? []).flatMap(({ index, given }) => [...index, ...given]);
     const ends = ranges.flatMap(({ from, to }) => [from, to]);
     const roots = [question.holds, ...question.given, ...(question.about ?? []), ...met, ...ends, ...launch.grid];
     const matters = new Set(symbolsIn(...roots));
@@ -219,7 +219,7 @@ class Search {
   /** Small numbers, and those around the constants of the kernel, which blocks are made of. */
   #numbers(): readonly number[] {
     const { launch, environment } = this.#model;
-    const { holds, given, variables, meets = [] } = this.#question;
+    const { holds, given, variables, conflict: meets = [] } = this.#question;
     const ranges = variables.flatMap((name) => environment.ranges.get(name) ?? []);
     const met = meets.flatMap(({ index, given: conditions }) => [...index, ...conditions]);
     const terms = termsIn(
@@ -268,14 +268,14 @@ class Search {
   }
 
   #fails(values: Map<string, number>): boolean {
-    const { variables, given, holds, meets } = this.#question;
+    const { variables, given, holds, conflict: meets } = this.#question;
     if (meets) return this.#meet(values, meets);
     for (const point of this.#points(variables, given, values)) if (point.truth(not(holds)) !== false) return true;
     return false;
   }
 
   /** Whether two points reach one element, or one an element that is not known. */
-  #meet(values: Map<string, number>, spots: readonly Spot[]): boolean {
+  #meet(values: Map<string, number>, spots: readonly ConflictingAccess[]): boolean {
     if (spots.length === 0) return true;
     const reachedFrom = new Map<string, string>();
     for (const { index, given, variables, own } of spots)

@@ -17,24 +17,24 @@ import {
   symbolsIn,
   type Term,
   termsIn,
-  withTerms,
+  withTermTable,
 } from "../symbolic/term.js";
-import { boundsDuties } from "./properties/bounds.js";
+import { boundsObligations } from "./properties/bounds.js";
 import { Budget } from "./algebra/budget.js";
-import { Contexts } from "./model/fact-scopes.js";
-import { coverageDuties } from "./properties/coverage.js";
-import { dividendDuties } from "./properties/dividends.js";
-import { coefficientOf, expanded, greatestOf, minus, moved, sides } from "./model/maximum.js";
+import { FactScopes } from "./model/fact-scopes.js";
+import { coverageObligations } from "./properties/coverage.js";
+import { dividendObligations } from "./properties/dividends.js";
+import { coefficientOf, expanded, maximumOver, minus, withoutTerm, sides } from "./model/maximum.js";
 import type { Range, SymbolicLaunch } from "./model/launch.js";
-import { type Model, modelOf } from "./model/model.js";
+import { type SymbolicModel, modelOf } from "./model/model.js";
 import { withMonomials } from "./algebra/monomial.js";
-import type { Duties } from "./properties/obligations.js";
-import type { Question } from "./counterexample.js";
+import type { ObligationGenerator } from "./properties/obligations.js";
+import type { RefutationQuery } from "./counterexample.js";
 
-const PROPERTIES: readonly (readonly [ProofProperty, Duties])[] = [
-  ["bounds", boundsDuties],
-  ["coverage", coverageDuties],
-  ["dividend", dividendDuties],
+const PROPERTIES: readonly (readonly [ProofProperty, ObligationGenerator])[] = [
+  ["bounds", boundsObligations],
+  ["coverage", coverageObligations],
+  ["dividend", dividendObligations],
 ];
 const STEPS = { each: 20_000, rest: 4_000 } as const;
 
@@ -42,8 +42,8 @@ const STEPS = { each: 20_000, rest: 4_000 } as const;
 const LONGEST = 13;
 
 /** What is open of a kernel in its first config, each with the conditions of which one would do, the plainest first. */
-export function lacking(ir: KernelIR, checked: readonly Precondition[]): readonly MissingPrecondition[] {
-  return withTerms(() => withMonomials(() => lacks(modelOf(ir, checked, fixedValues(ir)))));
+export function inferPreconditions(ir: KernelIR, checked: readonly Precondition[]): readonly MissingPrecondition[] {
+  return withTermTable(() => withMonomials(() => lacks(modelOf(ir, checked, fixedValues(ir)))));
 }
 
 /** Constexprs that are no positive integers; the others stay names. */
@@ -54,12 +54,12 @@ function fixedValues(ir: KernelIR): Readonly<Record<string, number | boolean | s
   );
 }
 
-function lacks(model: Model): readonly MissingPrecondition[] {
+function lacks(model: SymbolicModel): readonly MissingPrecondition[] {
   const steps = new Budget(STEPS.each, STEPS.rest);
   steps.refill();
-  const stand = { model, contexts: new Contexts(model, steps) };
+  const stand = { model, contexts: new FactScopes(model, steps) };
   return PROPERTIES.flatMap(([property, dutiesOf]) =>
-    dutiesOf([model]).flatMap(({ of, asks }) => {
+    dutiesOf([model]).flatMap(({ of, prove: asks }) => {
       steps.refill();
       const open = asks(stand);
       if (!open) return [];
@@ -73,7 +73,7 @@ function lacks(model: Model): readonly MissingPrecondition[] {
   );
 }
 
-function conditionsFor(question: Question, model: Model): readonly HostExpression[] {
+function conditionsFor(question: RefutationQuery, model: SymbolicModel): readonly HostExpression[] {
   const { holds, variables } = question;
   const ranges = rangesFor(question, model);
   const goals = holds.kind === "some" ? holds.parts : [holds];
@@ -82,8 +82,8 @@ function conditionsFor(question: Question, model: Model): readonly HostExpressio
     if (goal.kind !== "atMost") continue;
     const [x, y] = goal.parts;
     for (const excess of excesses(minus(x!, y!), question)) {
-      const most = greatestOf(excess, variables, ranges);
-      for (const each of most ? saying(expanded(most), model.launch) : [])
+      const most = maximumOver(excess, variables, ranges);
+      for (const each of most ? asHostConditions(expanded(most), model.launch) : [])
         if (lengthOf(each) <= LONGEST) texts.set(JSON.stringify(each), each);
     }
   }
@@ -96,7 +96,7 @@ function conditionsFor(question: Question, model: Model): readonly HostExpressio
 }
 
 /** Turns of loops have their ranges from what holds in a turn: `start + step * turn < stop`. */
-function rangesFor({ given, variables }: Question, { environment }: Model): ReadonlyMap<string, Range> {
+function rangesFor({ given, variables }: RefutationQuery, { environment }: SymbolicModel): ReadonlyMap<string, Range> {
   const ranges = new Map(environment.ranges);
   const rooms = given.flatMap(conditionsOf).flatMap(({ kind, parts }) => (kind === "atMost" ? [parts] : []));
   for (const name of variables) {
@@ -106,7 +106,7 @@ function rangesFor({ given, variables }: Question, { environment }: Model): Read
       const own = coefficientOf(room, name);
       if (!own || sides(own).negative === number(0)) continue;
       const step = minus(number(0), own);
-      const rest = moved(room, product(step, symbol(name)));
+      const rest = withoutTerm(room, product(step, symbol(name)));
       ranges.set(name, { from: number(0), to: sum(quotient(rest, step), number(1)) });
     }
   }
@@ -117,7 +117,7 @@ const lengthOf = (tree: HostExpression): number =>
   "op" in tree ? 1 + tree.of.reduce((count, each) => count + lengthOf(each), 0) : 1;
 
 /** What must not be above 0: first with what a mask or a branch says of it, then by itself. */
-function excesses(excess: Term, { given, variables }: Question): readonly Term[] {
+function excesses(excess: Term, { given, variables }: RefutationQuery): readonly Term[] {
   const found: Term[] = [];
   for (const condition of given.flatMap(conditionsOf)) {
     if (condition.kind !== "atMost") continue;
@@ -126,14 +126,14 @@ function excesses(excess: Term, { given, variables }: Question): readonly Term[]
       const [own, limited] = [coefficientOf(excess, name), coefficientOf(room, name)];
       if (!own || limited?.kind !== "number" || limited.value !== -1n) continue;
       if (own.kind === "number" && own.value <= 0n) continue;
-      found.push(moved(excess, product(own, room)));
+      found.push(withoutTerm(excess, product(own, room)));
     }
   }
   return [...found, excess];
 }
 
 /** `most <= 0` as conditions of a launch, of which each may do. */
-function saying(most: Term, launch: SymbolicLaunch): readonly HostExpression[] {
+function asHostConditions(most: Term, launch: SymbolicLaunch): readonly HostExpression[] {
   if (most.kind === "number") return [];
   const { positive, negative } = sides(most);
   const [greater, smaller] = [hostOf(negative, launch), hostOf(positive, launch)];

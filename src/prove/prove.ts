@@ -6,44 +6,44 @@ import { cacheKey } from "../compiled/canonical-json.js";
 import type { Precondition } from "../analysis/preconditions.js";
 import type { Certificate, Verdict } from "../compiled/compiled-kernel.js";
 import { type KernelIR, type OpStatement, paramsOf } from "../ir/nodes.js";
-import { withTerms } from "../symbolic/term.js";
-import { boundsDuties } from "./properties/bounds.js";
+import { withTermTable } from "../symbolic/term.js";
+import { boundsObligations } from "./properties/bounds.js";
 import { Budget } from "./algebra/budget.js";
-import { claimDuties } from "./properties/assumptions.js";
-import { Contexts } from "./model/fact-scopes.js";
-import { dividendDuties } from "./properties/dividends.js";
+import { claimObligations } from "./properties/assumptions.js";
+import { FactScopes } from "./model/fact-scopes.js";
+import { dividendObligations } from "./properties/dividends.js";
 import { gridLimits } from "./properties/grid-limits.js";
-import type { Assigned } from "./model/launch.js";
+import type { ConstexprAssignment } from "./model/launch.js";
 import { modelOf } from "./model/model.js";
 import { withMonomials } from "./algebra/monomial.js";
-import { coverageDuties } from "./properties/coverage.js";
-import { overflowDuties } from "./properties/overflow.js";
-import { paddingDuties } from "./properties/padding/obligations.js";
-import type { Duties, Duty, Stand } from "./properties/obligations.js";
-import { needlessRequirements } from "./requirements.js";
-import { raceDuties } from "./properties/races.js";
-import { findWitness, type Question, type Trial, type Witness } from "./counterexample.js";
-import { contentsIn } from "./model/input-elements.js";
+import { coverageObligations } from "./properties/coverage.js";
+import { overflowObligations } from "./properties/overflow.js";
+import { paddingObligations } from "./properties/padding/obligations.js";
+import type { ObligationGenerator, ProofObligation, ProofContext } from "./properties/obligations.js";
+import { redundantRequirements } from "./requirements.js";
+import { raceObligations } from "./properties/races.js";
+import { findCounterexample, type RefutationQuery, type CaseRunner, type Counterexample } from "./counterexample.js";
+import { inputsReadBy } from "./model/input-elements.js";
 
 /** Everything that is shown of a kernel, in the order of the certificate. */
-const PROPERTIES: readonly Duties[] = [
-  boundsDuties,
-  claimDuties,
-  coverageDuties,
-  raceDuties,
-  dividendDuties,
-  overflowDuties,
-  paddingDuties,
+const PROPERTIES: readonly ObligationGenerator[] = [
+  boundsObligations,
+  claimObligations,
+  coverageObligations,
+  raceObligations,
+  dividendObligations,
+  overflowObligations,
+  paddingObligations,
 ];
 
 /** `checked` is what a launch of the lowered kernel checks. */
-export function prove(ir: KernelIR, checked: readonly Precondition[], trial: Trial): Certificate {
-  return withTerms(() => withMonomials(() => new Prover(ir, checked, trial).certificate()));
+export function prove(ir: KernelIR, checked: readonly Precondition[], trial: CaseRunner): Certificate {
+  return withTermTable(() => withMonomials(() => new Prover(ir, checked, trial).certificate()));
 }
 
 class Prover {
-  readonly #together: readonly Stand[];
-  readonly #each = new Map<number, Stand>();
+  readonly #together: readonly ProofContext[];
+  readonly #each = new Map<number, ProofContext>();
   readonly #steps = new Budget(20_000, 4_000);
   /** For the search for cases. */
   readonly #trials = new Budget(1_000_000, 100_000);
@@ -51,7 +51,7 @@ class Prover {
   constructor(
     readonly ir: KernelIR,
     readonly checked: readonly Precondition[],
-    readonly trial: Trial,
+    readonly trial: CaseRunner,
   ) {
     this.#together = this.#variants().map((assigned) => this.#stand(assigned));
   }
@@ -59,7 +59,7 @@ class Prover {
   certificate(): Certificate {
     const { ir } = this;
     const models = this.#together.map(({ model }) => model);
-    const unfollowed = models.find((model) => model.unfollowed)?.unfollowed;
+    const unfollowed = models.find((model) => model.truncatedAt)?.truncatedAt;
     const duties = unfollowed ? [notFollowed(unfollowed)] : PROPERTIES.flatMap((dutiesOf) => dutiesOf(models));
     return {
       configs: ir.tuning.configs.length,
@@ -68,22 +68,22 @@ class Prover {
           const { property, of, at } = duty;
           return { property, of, at, verdict: this.#decide(duty) };
         }),
-        ...needlessRequirements(ir),
+        ...redundantRequirements(ir),
       ],
       promises: promisesOf(ir),
       limits: [...new Set(models.flatMap(gridLimits))],
     };
   }
 
-  #stand(assigned: Assigned): Stand {
+  #stand(assigned: ConstexprAssignment): ProofContext {
     // What is known of a launch takes steps too, however many a question before took.
     this.#steps.refill();
     const model = modelOf(this.ir, this.checked, assigned);
-    return { model, contexts: new Contexts(model, this.#steps) };
+    return { model, contexts: new FactScopes(model, this.#steps) };
   }
 
   /** Configs without the integers that are symbols: those that are at least 1 in every config. */
-  #variants(): readonly Assigned[] {
+  #variants(): readonly ConstexprAssignment[] {
     const { configs } = this.ir.tuning;
     const isSymbol = (name: string) =>
       configs.every(({ values }) => Number.isInteger(values[name]) && Number(values[name]) >= 1);
@@ -93,7 +93,7 @@ class Prover {
     return [...new Map(fixed.map((values) => [cacheKey(values), values])).values()];
   }
 
-  #config(index: number): Stand {
+  #config(index: number): ProofContext {
     let stand = this.#each.get(index);
     if (!stand) this.#each.set(index, (stand = this.#stand(this.ir.tuning.configs[index]!.values)));
     return stand;
@@ -105,10 +105,12 @@ class Prover {
     return [...new Map(places.toReversed()).values()].toSorted((x, y) => x - y);
   }
 
-  #decide(duty: Duty): Verdict {
-    const ask = ({ contexts, model }: Stand) => {
+  #decide(duty: ProofObligation): Verdict {
+    const ask = ({ contexts, model }: ProofContext) => {
       this.#steps.refill();
-      const open = model.unfollowed ? { question: undefined, missing: TOO_MANY_CALLS } : duty.asks({ contexts, model });
+      const open = model.truncatedAt
+        ? { question: undefined, missing: TOO_MANY_CALLS }
+        : duty.prove({ contexts, model });
       if (open) this.#steps.lose();
       if (this.#steps.spent) contexts.forget();
       return open;
@@ -127,18 +129,18 @@ class Prover {
     return { kind: "proved", configs: "each" };
   }
 
-  #witness({ model }: Stand, index: number, question: Question): Witness | undefined {
+  #witness({ model }: ProofContext, index: number, question: RefutationQuery): Counterexample | undefined {
     if (question.isTooLarge === true || !this.#mayRefute(question)) return undefined;
     this.#trials.refill();
-    const witness = findWitness(model, index, question, this.trial, this.#trials);
+    const witness = findCounterexample(model, index, question, this.trial, this.#trials);
     if (!witness) this.#trials.lose();
     return witness;
   }
 
   /** What an input holds refutes something only where the author says what that is. */
-  #mayRefute({ holds, given, meets = [] }: Question): boolean {
+  #mayRefute({ holds, given, conflict: meets = [] }: RefutationQuery): boolean {
     const met = meets.flatMap((spot) => [...spot.index, ...spot.given]);
-    return contentsIn(holds, ...given, ...met).every((name) => {
+    return inputsReadBy(holds, ...given, ...met).every((name) => {
       const param = paramsOf(this.ir, "tensor").find((each) => each.name === name);
       return param?.range !== undefined && !(name in this.ir.inputs);
     });
@@ -149,9 +151,9 @@ const TOO_MANY_CALLS =
   "proofs do not follow this many calls of helper functions that call one another; call them less often, or write some of them as loops";
 
 /** The one obligation of a kernel that is not followed to its end: all that it does. */
-function notFollowed({ at }: OpStatement): Duty {
+function notFollowed({ at }: OpStatement): ProofObligation {
   const open = { question: undefined, missing: TOO_MANY_CALLS };
-  return { property: "bounds", of: "what helper functions access", at, asks: () => open };
+  return { property: "bounds", of: "what helper functions access", at, prove: () => open };
 }
 
 /** What inputs are promised to hold: nothing on a GPU checks it. */

@@ -4,14 +4,14 @@ import { isValue, type KernelIR } from "../ir/nodes.js";
 import { definitions } from "../ir/walk.js";
 import { conditionsOf, FALSE, type Term } from "../symbolic/term.js";
 import { Budget } from "./algebra/budget.js";
-import { assume, proves } from "./algebra/interpret.js";
-import { Knowledge } from "./algebra/facts.js";
+import { assume, entails } from "./algebra/interpret.js";
+import { FactSet } from "./algebra/facts.js";
 import { hostFacts, SymbolicLaunch } from "./model/launch.js";
 
 const STEPS = 500;
 
 /** One entry for each, `proved` without the requirement itself. */
-export function needlessRequirements(ir: KernelIR): readonly Obligation[] {
+export function redundantRequirements(ir: KernelIR): readonly Obligation[] {
   const { yields } = ir.requires.block;
   if (yields.length === 0) return [];
   const launch = new SymbolicLaunch(ir, {}, new Map());
@@ -36,8 +36,8 @@ function without(facts: readonly Term[], added: readonly Term[]): readonly Term[
 }
 
 function followsFrom(requirement: Term, facts: readonly Term[]): boolean {
-  const known = new Knowledge({ budget: new Budget(STEPS), callFacts: hostFacts });
+  const known = new FactSet({ budget: new Budget(STEPS), callFacts: hostFacts });
   for (const fact of facts) assume(known, fact);
   // Where nothing can be launched, nothing follows.
-  return !proves(known, FALSE) && proves(known, requirement);
+  return !entails(known, FALSE) && entails(known, requirement);
 }

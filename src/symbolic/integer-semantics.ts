@@ -9,7 +9,7 @@ import {
   difference,
   equal,
   isTruth,
-  least,
+  minTerm,
   product,
   quotient,
   remainder,
@@ -21,7 +21,7 @@ import {
  * What an op computes of integers, to the rules that bound indices and to proofs: `blocks` is `cdiv`, `least` the smaller of
  * two, `both` a condition that is two.
  */
-export type IntegerMeaning =
+export type IntegerSemantics =
   | "sum"
   | "difference"
   | "product"
@@ -37,14 +37,14 @@ export type IntegerMeaning =
   | "both";
 
 /** `floors` as Python does, where the quotient and the remainder do. Of integers, `both` is about their bits. */
-const TERMS: Readonly<Record<Exclude<IntegerMeaning, "both">, (x: Term, y: Term, floors: boolean) => Term>> = {
+const TERMS: Readonly<Record<Exclude<IntegerSemantics, "both">, (x: Term, y: Term, floors: boolean) => Term>> = {
   sum: (x, y) => sum(x, y),
   difference,
   product: (x, y) => product(x, y),
   quotient,
   remainder,
   blocks: cdiv,
-  least,
+  least: minTerm,
   equal,
   below,
   "at most": atMost,
@@ -53,7 +53,7 @@ const TERMS: Readonly<Record<Exclude<IntegerMeaning, "both">, (x: Term, y: Term,
 };
 
 /** The rule for a lane of the result. Truth values add up to a truth value, which wraps. */
-export function termOfMeaning(meaning: Exclude<IntegerMeaning, "both">) {
+export function termOfMeaning(meaning: Exclude<IntegerSemantics, "both">) {
   const combine = TERMS[meaning];
   return (
     { x, y }: { readonly x: Term; readonly y: Term },

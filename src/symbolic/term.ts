@@ -51,7 +51,7 @@ const made = new Map<string, Term>();
 let nextId = 0;
 
 /** Runs something that makes terms, and forgets them: a process that stays builds many kernels. */
-export function withTerms<T>(run: () => T): T {
+export function withTermTable<T>(run: () => T): T {
   try {
     return run();
   } finally {
@@ -159,23 +159,23 @@ function floorOf(x: bigint, y: bigint): bigint {
 /** The number of blocks of `y` that cover `x`: `(x + y - 1) // y`. */
 export const cdiv = (x: Term, y: Term, floors = false): Term => quotient(sum(x, y, number(-1)), y, floors);
 
-export function least(x: Term, y: Term): Term {
+export function minTerm(x: Term, y: Term): Term {
   if (x === y) return x;
   if (bothNumbers(x, y)) return x.value < y.value ? x : y;
   return make("least", [x, y]);
 }
 
-export function greatest(x: Term, y: Term): Term {
+export function maxTerm(x: Term, y: Term): Term {
   if (x === y) return x;
   if (bothNumbers(x, y)) return x.value > y.value ? x : y;
   return make("greatest", [x, y]);
 }
 
 /** `x` where the condition holds, else `y`; of two truth values a truth value. */
-export function choice(condition: Term, x: Term, y: Term): Term {
+export function iteTerm(condition: Term, x: Term, y: Term): Term {
   if (condition === TRUE || x === y) return x;
   if (condition === FALSE) return y;
-  if (isTruth(x) || isTruth(y)) return some(all(condition, asTruth(x)), all(not(condition), asTruth(y)));
+  if (isTruth(x) || isTruth(y)) return orTerm(andTerm(condition, asTruth(x)), andTerm(not(condition), asTruth(y)));
   return make("choice", [condition, x, y]);
 }
 
@@ -193,7 +193,7 @@ export function equal(x: Term, y: Term): Term {
   return bothNumbers(x, y) ? FALSE : make("equal", [x, y]);
 }
 
-export function all(...terms: readonly Term[]): Term {
+export function andTerm(...terms: readonly Term[]): Term {
   const parts = new Set(terms.flatMap((each) => conditionsOf(each)));
   if (parts.has(FALSE)) return FALSE;
   const [first = TRUE, ...more] = parts;
@@ -205,7 +205,7 @@ export function conditionsOf(term: Term): readonly Term[] {
   return term.kind === "all" ? term.parts : term === TRUE ? [] : [term];
 }
 
-export function some(...terms: readonly Term[]): Term {
+export function orTerm(...terms: readonly Term[]): Term {
   const parts = new Set(terms.flatMap((each) => (each.kind === "some" ? each.parts : each === FALSE ? [] : [each])));
   if (parts.has(TRUE)) return TRUE;
   const [first = FALSE, ...more] = parts;
@@ -223,16 +223,16 @@ export function not(x: Term): Term {
     case "atMost":
       return below(x.parts[1]!, x.parts[0]!);
     case "all":
-      return some(...x.parts.map(not));
+      return orTerm(...x.parts.map(not));
     case "some":
-      return all(...x.parts.map(not));
+      return andTerm(...x.parts.map(not));
     default:
       return make("not", [x]);
   }
 }
 
 /** A truth value as 0 or 1; an integer stays. */
-export const asInteger = (x: Term): Term => (isTruth(x) ? choice(x, number(1), number(0)) : x);
+export const asInteger = (x: Term): Term => (isTruth(x) ? iteTerm(x, number(1), number(0)) : x);
 /** Whether an integer is not 0; a truth value stays. */
 export const asTruth = (x: Term): Term => (isTruth(x) ? x : not(equal(x, number(0))));
 
@@ -247,19 +247,19 @@ const rebuilders: Readonly<Record<TermKind, ((parts: readonly Term[], of: Term) 
   remainder: ([x, y]) => remainder(x!, y!),
   floorQuotient: ([x, y]) => quotient(x!, y!, true),
   floorRemainder: ([x, y]) => remainder(x!, y!, true),
-  least: ([x, y]) => least(x!, y!),
-  greatest: ([x, y]) => greatest(x!, y!),
-  choice: ([condition, x, y]) => choice(condition!, x!, y!),
+  least: ([x, y]) => minTerm(x!, y!),
+  greatest: ([x, y]) => maxTerm(x!, y!),
+  choice: ([condition, x, y]) => iteTerm(condition!, x!, y!),
   call: (parts, { name }) => call(name, ...parts),
   atMost: ([x, y]) => atMost(x!, y!),
   equal: ([x, y]) => equal(x!, y!),
-  all: (parts) => all(...parts),
-  some: (parts) => some(...parts),
+  all: (parts) => andTerm(...parts),
+  some: (parts) => orTerm(...parts),
   not: ([x]) => not(x!),
 };
 
 /** The term with other parts. */
-export function rebuilt(term: Term, parts: readonly Term[]): Term {
+export function withOperands(term: Term, parts: readonly Term[]): Term {
   if (parts.every((part, i) => part === term.parts[i])) return term;
   return rebuilders[term.kind]?.(parts, term) ?? term;
 }
@@ -271,7 +271,7 @@ export function substitute(term: Term, by: ReadonlyMap<string, Term>, known = ne
   result =
     term.kind === "symbol"
       ? (by.get(term.name) ?? term)
-      : rebuilt(
+      : withOperands(
           term,
           term.parts.map((part) => substitute(part, by, known)),
         );

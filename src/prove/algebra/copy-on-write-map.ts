@@ -1,9 +1,9 @@
 /** A map that copies share until one of them changes: most are asked and never changed. */
-export class SharedMap<Key, Value> {
+export class CopyOnWriteMap<Key, Value> {
   #entries: Map<Key, Value>;
   #isShared: boolean;
 
-  constructor(from?: SharedMap<Key, Value>) {
+  constructor(from?: CopyOnWriteMap<Key, Value>) {
     this.#entries = from ? from.#entries : new Map();
     this.#isShared = from !== undefined;
     if (from) from.#isShared = true;

@@ -3,8 +3,8 @@
  * answered so, for a fraction of what the search for a proof would cost. Nothing is ever proved by a point: where one is
  * missing a search takes longer, and a point that were wrong could only leave something open.
  */
-import { Draws } from "./draws.js";
-import type { Cases, Condition, Definition, Knowledge } from "./facts.js";
+import { RandomSource } from "./draws.js";
+import type { CaseSplit, Condition, Definition, FactSet } from "./facts.js";
 import type { Monomial } from "./monomial.js";
 import type { Polynomial } from "./polynomial.js";
 
@@ -18,7 +18,7 @@ const MISSES = 3;
 /** Conditions that have to come in before points are looked for again, where none was found. */
 const MORE = 8;
 
-export class Points {
+export class CounterexampleCache {
   #points: Point[] = [];
   #conditions = 0;
   #cases = 0;
@@ -28,8 +28,8 @@ export class Points {
   readonly #before: { readonly conditions: number; readonly cases: number };
 
   constructor(
-    readonly known: Knowledge,
-    readonly parent: Points | undefined,
+    readonly known: FactSet,
+    readonly parent: CounterexampleCache | undefined,
   ) {
     this.#before = { conditions: known.conditions.length, cases: known.cases.length };
   }
@@ -80,7 +80,7 @@ export class Points {
 /** The values of polynomials at a point; NaN where an atom has none, or where a number is too large to be exact. */
 class Evaluation {
   constructor(
-    readonly known: Knowledge,
+    readonly known: FactSet,
     readonly point: Point,
   ) {}
 
@@ -146,7 +146,7 @@ const isComputed = (definition: Definition | undefined): boolean =>
 interface Place {
   readonly name: string;
   readonly conditions: Condition[];
-  readonly cases: Cases[];
+  readonly cases: CaseSplit[];
 }
 
 /** Gives atoms values one after another, so that conditions hold. */
@@ -154,19 +154,19 @@ class Search {
   readonly #places: Place[] = [];
   readonly #order = new Map<string, number>();
   readonly #at: Evaluation;
-  readonly #draws: Draws;
+  readonly #draws: RandomSource;
   #left = 0;
 
   constructor(
-    readonly known: Knowledge,
+    readonly known: FactSet,
     readonly point: Point,
     readonly seed: number,
   ) {
     this.#at = new Evaluation(known, point);
-    this.#draws = new Draws(seed);
+    this.#draws = new RandomSource(seed);
   }
 
-  meets(conditions: readonly Condition[], cases: readonly Cases[]): boolean {
+  meets(conditions: readonly Condition[], cases: readonly CaseSplit[]): boolean {
     this.#placeDefined(conditions, cases);
     for (const condition of conditions) {
       const place = this.#lastOf(condition.p);
@@ -187,7 +187,7 @@ class Search {
    * What is computed from others comes first, in the order in which it was met, with what it is computed from: a turn that
    * has to lie below a number of blocks gets its value after the blocks.
    */
-  #placeDefined(conditions: readonly Condition[], cases: readonly Cases[]): void {
+  #placeDefined(conditions: readonly Condition[], cases: readonly CaseSplit[]): void {
     const { definitions } = this.known;
     const defined = new Set<string>();
     const note = ({ p }: Condition): void => {
@@ -228,7 +228,7 @@ class Search {
     return this.#places.push({ name, conditions: [], cases: [] }) - 1;
   }
 
-  #isOneOf({ cases }: Cases): boolean {
+  #isOneOf({ cases }: CaseSplit): boolean {
     return cases.some((conditions) => conditions.every((each) => this.#at.holds(each)));
   }
 

@@ -1,6 +1,6 @@
 /** Quotients and remainders of polynomials: simplified where that is certain, else as atoms with Euclid's equation. */
-import { isAtLeastZero } from "./non-negativity.js";
-import { atLeastZero, type Definition, isOwn, isZero, keyOf, type Knowledge } from "./facts.js";
+import { provesNonNegative } from "./non-negativity.js";
+import { atLeastZero, type Definition, isDefinedHere, isZero, internKey, type FactSet } from "./facts.js";
 import { exactQuotient, type Integer, plus, remainderOf, times } from "./exact-integer.js";
 import { UNIT } from "./monomial.js";
 import {
@@ -28,9 +28,9 @@ export interface Divided {
 }
 
 /** `floors` as Python does; else it truncates, with a remainder of the dividend's sign. */
-export function divide(known: Knowledge, dividend: Polynomial, divisor: Polynomial, floors: boolean): Divided {
+export function divide(known: FactSet, dividend: Polynomial, divisor: Polynomial, floors: boolean): Divided {
   if (isEqual(divisor, ONE)) return { quotient: dividend, remainder: ZERO };
-  const [quotientKey, remainderKey] = [keyOf.quotient(dividend, divisor), keyOf.remainder(dividend, divisor)];
+  const [quotientKey, remainderKey] = [internKey.quotient(dividend, divisor), internKey.remainder(dividend, divisor)];
   const same = known.named.get(quotientKey);
   if (same) return { quotient: same, remainder: known.named.get(remainderKey)! };
   const isPositive = isPositiveDivisor(known, divisor);
@@ -46,15 +46,15 @@ export function divide(known: Knowledge, dividend: Polynomial, divisor: Polynomi
 }
 
 /** Whether a quotient and a remainder lie where those of natural numbers do. */
-export const areNatural = (known: Knowledge, dividend: Polynomial, divisor: Polynomial): boolean =>
+export const areNatural = (known: FactSet, dividend: Polynomial, divisor: Polynomial): boolean =>
   isPositiveDivisor(known, divisor) && isNaturalDividend(known, dividend);
 
-const isPositiveDivisor = (known: Knowledge, divisor: Polynomial): boolean => learns(known, subtract(divisor, ONE));
-const isNaturalDividend = (known: Knowledge, dividend: Polynomial): boolean => learns(known, dividend);
+const isPositiveDivisor = (known: FactSet, divisor: Polynomial): boolean => learns(known, subtract(divisor, ONE));
+const isNaturalDividend = (known: FactSet, dividend: Polynomial): boolean => learns(known, dividend);
 
 /** Whether something is certainly not negative: what was hard to find out is a condition from now on. */
-function learns(known: Knowledge, p: Polynomial): boolean {
-  if (!isAtLeastZero(known, p, "products")) return false;
+function learns(known: FactSet, p: Polynomial): boolean {
+  if (!provesNonNegative(known, p, "products")) return false;
   const least = known.least(p);
   if (least === undefined || least < 0) known.add(atLeastZero(p));
   return true;
@@ -62,22 +62,22 @@ function learns(known: Knowledge, p: Polynomial): boolean {
 
 /** An exact quotient, whatever the dividend's sign; one that floors also leaves out a rest below the divisor. */
 function divideAnySign(
-  known: Knowledge,
+  known: FactSet,
   dividend: Polynomial,
   divisor: Polynomial,
   floors: boolean,
 ): Divided | undefined {
   for (const { quotient, rest } of divisions(dividend, divisor)) {
     if (rest.size === 0) return { quotient, remainder: ZERO };
-    if (!floors || !isAtLeastZero(known, rest, "sums")) continue;
-    if (isAtLeastZero(known, subtract(subtract(divisor, ONE), rest), "sums")) return { quotient, remainder: rest };
+    if (!floors || !provesNonNegative(known, rest, "sums")) continue;
+    if (provesNonNegative(known, subtract(subtract(divisor, ONE), rest), "sums")) return { quotient, remainder: rest };
   }
   return undefined;
 }
 
 /** A division whose dividend may be negative, or whose divisor may be anything. */
 function divideUnsure(
-  known: Knowledge,
+  known: FactSet,
   dividend: Polynomial,
   divisor: Polynomial,
   floors: boolean,
@@ -108,16 +108,16 @@ function divideUnsure(
 }
 
 /** `dividend = divisor * Q + R` with `0 <= R < divisor` is unique; where R is too large, it is divided in turn. */
-function simplified(known: Knowledge, dividend: Polynomial, divisor: Polynomial): Divided | undefined {
+function simplified(known: FactSet, dividend: Polynomial, divisor: Polynomial): Divided | undefined {
   const [plain, unfolded] = otherForms(known, dividend, divisor);
   const whole: Division = { quotient: ZERO, rest: dividend };
   const ways = [dividend, plain, unfolded].flatMap((form) => (form ? divisions(form, divisor) : []));
   for (const way of [...ways, whole]) {
     const { quotient, rest } = withoutDebt(way, divisor);
-    if (isAtLeastZero(known, rest, "products")) {
-      if (isAtLeastZero(known, subtract(subtract(divisor, ONE), rest), "products"))
+    if (provesNonNegative(known, rest, "products")) {
+      if (provesNonNegative(known, subtract(subtract(divisor, ONE), rest), "products"))
         return { quotient, remainder: rest };
-      if (!isConstant(quotient) && isAtLeastZero(known, quotient, "sums")) {
+      if (!isConstant(quotient) && provesNonNegative(known, quotient, "sums")) {
         const inner = divide(known, rest, divisor, false);
         return { quotient: add(quotient, inner.quotient), remainder: inner.remainder };
       }
@@ -134,14 +134,14 @@ function withoutDebt(division: Division, divisor: Polynomial): Division {
 }
 
 /** The dividend with remainders by the same divisor as their dividends, and that with dividends as `b * q + r`. */
-function otherForms(known: Knowledge, dividend: Polynomial, divisor: Polynomial): readonly (Polynomial | undefined)[] {
+function otherForms(known: FactSet, dividend: Polynomial, divisor: Polynomial): readonly (Polynomial | undefined)[] {
   const key = divisor.key;
   let plain = dividend;
   for (let turn = 0; turn < 4; turn++) {
     const found = [...plain].flatMap(([monomial, by]) => {
       const definition = known.definitionOf(monomial);
       const fits = definition?.kind === "division" && definition.remainder === monomial.atoms[0];
-      return fits && definition.divisor.key === key && isOwn(known, definition) ? [{ definition, by }] : [];
+      return fits && definition.divisor.key === key && isDefinedHere(known, definition) ? [{ definition, by }] : [];
     });
     const [first] = found;
     if (!first) break;
@@ -154,7 +154,7 @@ function otherForms(known: Knowledge, dividend: Polynomial, divisor: Polynomial)
 }
 
 /** Replaces dividends that occur as a whole by `divisor * quotient + remainder`. */
-function unfolded(known: Knowledge, p: Polynomial): Polynomial | undefined {
+function unfolded(known: FactSet, p: Polynomial): Polynomial | undefined {
   const used = new Set<Definition>();
   let result = p;
   for (let turn = 0; turn < 4; turn++) {
@@ -163,7 +163,7 @@ function unfolded(known: Knowledge, p: Polynomial): Polynomial | undefined {
         each.kind === "division" &&
         each.quotient === name &&
         !used.has(each) &&
-        isOwn(known, each) &&
+        isDefinedHere(known, each) &&
         timesWithin(each.dividend, result) !== undefined,
     )?.[1];
     if (found?.kind !== "division") break;
@@ -191,7 +191,7 @@ function timesWithin(part: Polynomial, whole: Polynomial): Integer | undefined {
   return by;
 }
 
-function atoms(known: Knowledge, dividend: Polynomial, divisor: Polynomial, key: string | undefined): Divided {
+function atoms(known: FactSet, dividend: Polynomial, divisor: Polynomial, key: string | undefined): Divided {
   const [quotient, remainder] = [known.fresh(), known.fresh()];
   const definition = { kind: "division", dividend, divisor, quotient, remainder, key } as const;
   known.definitions.set(quotient, definition);
@@ -200,13 +200,13 @@ function atoms(known: Knowledge, dividend: Polynomial, divisor: Polynomial, key:
 }
 
 /** New atoms for the quotient and the remainder, of a dividend `>= 0` and a divisor `>= 1`. */
-function named(known: Knowledge, dividend: Polynomial, divisor: Polynomial): Divided {
+function named(known: FactSet, dividend: Polynomial, divisor: Polynomial): Divided {
   if (isConstant(dividend) && isConstant(divisor)) {
     const rest = remainderOf(constantOf(dividend), constantOf(divisor));
     const whole = exactQuotient(plus(constantOf(dividend), -rest), constantOf(divisor));
     return { quotient: constant(whole), remainder: constant(rest) };
   }
-  const { quotient, remainder } = atoms(known, dividend, divisor, keyOf.quotient(dividend, divisor));
+  const { quotient, remainder } = atoms(known, dividend, divisor, internKey.quotient(dividend, divisor));
   known.add(isZero(subtract(dividend, add(multiply(divisor, quotient), remainder))));
   for (const p of [
     remainder,

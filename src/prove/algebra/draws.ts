@@ -1,5 +1,5 @@
 /** Numbers that look random and follow from a seed, so that what is found with them is found again. */
-export class Draws {
+export class RandomSource {
   #state: number;
 
   constructor(readonly seed: number) {

@@ -1,10 +1,10 @@
 /** What is known at a place of the kernel, as conditions on polynomials, with the intervals that follow directly. */
 import type { Term } from "../../symbolic/term.js";
-import { SharedMap } from "./copy-on-write-map.js";
+import { CopyOnWriteMap } from "./copy-on-write-map.js";
 import type { Budget } from "./budget.js";
 import { floorQuotient, type Integer, plus, times } from "./exact-integer.js";
 import { type Monomial, monomialOf, UNIT, without } from "./monomial.js";
-import { Points } from "./counterexample-cache.js";
+import { CounterexampleCache } from "./counterexample-cache.js";
 import { add, constantOf, isConstant, ONE, Polynomial, subtract, tightened } from "./polynomial.js";
 
 /** `p >= 0`, or `p = 0` if it is `exact`. */
@@ -17,7 +17,7 @@ export const atLeastZero = (p: Polynomial): Condition => ({ p, exact: false });
 export const isZero = (p: Polynomial): Condition => ({ p, exact: true });
 
 /** One of these lists of conditions holds, which talk about `atoms`. */
-export interface Cases {
+export interface CaseSplit {
   readonly atoms: readonly string[];
   readonly cases: readonly (readonly Condition[])[];
 }
@@ -49,7 +49,7 @@ type Defined<Kind extends Definition["kind"]> = Extract<Definition, { readonly k
 export type CallFacts = (name: string, given: readonly Term[], value: Term, inProgram: boolean) => readonly Term[];
 
 /** Whether an unknown function of one argument is 0 before 0 and never falls. */
-export type Rises = (name: string) => boolean;
+export type MonotoneFunction = (name: string) => boolean;
 
 /** Either end is undefined where none is known. */
 export interface Interval {
@@ -66,49 +66,51 @@ interface Parted {
 
 const ANY: Interval = { least: undefined, most: undefined };
 
-export class Knowledge {
+export class FactSet {
   readonly conditions: Condition[];
-  readonly cases: Cases[];
+  readonly cases: CaseSplit[];
   /** The polynomial of each term that was seen. */
-  readonly seen: SharedMap<Term, Polynomial>;
+  readonly seen: CopyOnWriteMap<Term, Polynomial>;
   /** Quotients, extremes and calls that have an atom, by what they are computed from. */
-  readonly named: SharedMap<string, Polynomial>;
+  readonly named: CopyOnWriteMap<string, Polynomial>;
   /** The term that each atom stands for. */
   readonly definitions: Map<string, Definition>;
   readonly budget: Budget;
   readonly callFacts: CallFacts;
-  readonly rises: Rises;
+  readonly rises: MonotoneFunction;
   /** Whether the conditions contradict each other: nothing runs here. */
   impossible: boolean;
   /** Whether this is known of a place in a program; else of a launch, which may have no program. */
   inProgram: boolean;
-  readonly points: Points;
+  readonly points: CounterexampleCache;
   readonly #intervals: Map<string, Interval>;
   readonly #keys: Set<string>;
   readonly #count: { atoms: number };
   #parts: Parted | undefined;
 
-  constructor(from: { readonly budget: Budget; readonly callFacts: CallFacts; readonly rises?: Rises } | Knowledge) {
-    const parent = from instanceof Knowledge ? from : undefined;
+  constructor(
+    from: { readonly budget: Budget; readonly callFacts: CallFacts; readonly rises?: MonotoneFunction } | FactSet,
+  ) {
+    const parent = from instanceof FactSet ? from : undefined;
     this.budget = from.budget;
     this.callFacts = from.callFacts;
     this.rises = from.rises ?? (() => false);
     this.conditions = [...(parent?.conditions ?? [])];
     this.cases = [...(parent?.cases ?? [])];
-    this.seen = new SharedMap(parent?.seen);
-    this.named = new SharedMap(parent?.named);
+    this.seen = new CopyOnWriteMap(parent?.seen);
+    this.named = new CopyOnWriteMap(parent?.named);
     this.definitions = parent?.definitions ?? new Map();
     this.impossible = parent?.impossible ?? false;
     this.inProgram = parent?.inProgram ?? false;
     this.#intervals = new Map(parent?.intervals);
     this.#keys = new Set(parent?.keys);
     this.#count = parent?.count ?? { atoms: 0 };
-    this.points = new Points(this, parent?.points);
+    this.points = new CounterexampleCache(this, parent?.points);
   }
 
   /** The same knowledge, to which more can be added. */
-  child(): Knowledge {
-    return new Knowledge(this);
+  child(): FactSet {
+    return new FactSet(this);
   }
 
   get intervals(): ReadonlyMap<string, Interval> {
@@ -215,23 +217,23 @@ export class Knowledge {
 }
 
 /** By what quotients, remainders, and the smaller or larger of two are found among those that have an atom. */
-export const keyOf = {
+export const internKey = {
   quotient: (dividend: Polynomial, divisor: Polynomial) => `quotient ${dividend.key} / ${divisor.key}`,
   remainder: (dividend: Polynomial, divisor: Polynomial) => `remainder ${dividend.key} / ${divisor.key}`,
   extreme: (of: "least" | "greatest", x: Polynomial, y: Polynomial) => `${of} ${x.key} | ${y.key}`,
 } as const;
 
 /** Whether the conditions of a definition, which another case may have made, hold here. */
-export function isOwn(known: Knowledge, definition: Defined<"division" | "extreme">): boolean {
+export function isDefinedHere(known: FactSet, definition: Defined<"division" | "extreme">): boolean {
   const [key, name] =
     definition.kind === "division"
-      ? [keyOf.quotient(definition.dividend, definition.divisor), definition.quotient]
-      : [keyOf.extreme(definition.of, definition.x, definition.y), definition.name];
+      ? [internKey.quotient(definition.dividend, definition.divisor), definition.quotient]
+      : [internKey.extreme(definition.of, definition.x, definition.y), definition.name];
   return known.named.get(key)?.of(monomialOf([name])) === 1;
 }
 
 /** Whether `dividend = divisor * quotient + remainder` holds here, of a dividend of any sign. */
-export const isDivision = ({ named }: Knowledge, { key, quotient }: Defined<"division">): boolean =>
+export const isDivision = ({ named }: FactSet, { key, quotient }: Defined<"division">): boolean =>
   key !== undefined && named.get(key)?.of(monomialOf([quotient])) === 1;
 
 /** `x >= y + 1`, as a condition. */

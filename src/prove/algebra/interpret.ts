@@ -1,8 +1,8 @@
 /** Terms as polynomials and truth values as conditions, where something is known. */
-import { conditionsOf as conjuncts, not, some, type Term, TRUE } from "../../symbolic/term.js";
-import { isAtLeastZero } from "./non-negativity.js";
+import { conditionsOf as conjuncts, not, orTerm, type Term, TRUE } from "../../symbolic/term.js";
+import { provesNonNegative } from "./non-negativity.js";
 import { divide } from "./division.js";
-import { atLeastZero, type Condition, isDivision, isZero, keyOf, type Knowledge } from "./facts.js";
+import { atLeastZero, type Condition, isDivision, isZero, internKey, type FactSet } from "./facts.js";
 import {
   add,
   atom,
@@ -19,13 +19,13 @@ import {
 } from "./polynomial.js";
 
 /** An integer term; what is no sum or product gets atoms, with the conditions that define them. */
-export function polynomialOf(known: Knowledge, term: Term): Polynomial {
+export function polynomialOf(known: FactSet, term: Term): Polynomial {
   let found = known.seen.get(term);
   if (found === undefined) known.seen.set(term, (found = compute(known, term)));
   return found;
 }
 
-function compute(known: Knowledge, term: Term): Polynomial {
+function compute(known: FactSet, term: Term): Polynomial {
   const part = (i: number): Polynomial => polynomialOf(known, term.parts[i]!);
   switch (term.kind) {
     case "number":
@@ -58,7 +58,7 @@ function compute(known: Knowledge, term: Term): Polynomial {
 }
 
 /** `divisor * quotient + remainder` is the dividend again. */
-function folded(known: Knowledge, p: Polynomial): Polynomial {
+function folded(known: FactSet, p: Polynomial): Polynomial {
   let result = p;
   for (let turn = 0; turn < 6; turn++) {
     const next = foldedOnce(known, result);
@@ -68,7 +68,7 @@ function folded(known: Knowledge, p: Polynomial): Polynomial {
   return result;
 }
 
-function foldedOnce(known: Knowledge, p: Polynomial): Polynomial | undefined {
+function foldedOnce(known: FactSet, p: Polynomial): Polynomial | undefined {
   for (const [monomial, by] of p) {
     const definition = known.definitionOf(monomial);
     if (definition?.kind !== "division" || definition.remainder !== monomial.atoms[0]) continue;
@@ -82,15 +82,15 @@ function foldedOnce(known: Knowledge, p: Polynomial): Polynomial | undefined {
 }
 
 /** The smaller or the larger of two, which is one of them. */
-function extreme(known: Knowledge, x: Polynomial, y: Polynomial, of: "least" | "greatest"): Polynomial {
-  const key = keyOf.extreme(of, x, y);
+function extreme(known: FactSet, x: Polynomial, y: Polynomial, of: "least" | "greatest"): Polynomial {
+  const key = internKey.extreme(of, x, y);
   const same = known.named.get(key);
   if (same) return same;
   const sign = of === "least" ? 1 : -1;
   // Where it is not negative, x is the one.
   const apart = scale(subtract(y, x), sign);
-  if (isAtLeastZero(known, apart, "sums")) return x;
-  if (isAtLeastZero(known, opposite(apart), "sums")) return y;
+  if (provesNonNegative(known, apart, "sums")) return x;
+  if (provesNonNegative(known, opposite(apart), "sums")) return y;
   const name = known.fresh();
   const value = atom(name);
   known.definitions.set(name, { kind: "extreme", of, x, y, name });
@@ -109,7 +109,7 @@ function extreme(known: Knowledge, x: Polynomial, y: Polynomial, of: "least" | "
 }
 
 /** A number that neither of two passes, the smaller or the larger of them does not pass. */
-function boundExtreme(known: Knowledge, x: Polynomial, y: Polynomial, value: Polynomial, sign: 1 | -1): void {
+function boundExtreme(known: FactSet, x: Polynomial, y: Polynomial, value: Polynomial, sign: 1 | -1): void {
   const [a, b] = [known.least(scale(x, sign)), known.least(scale(y, sign))];
   if (a !== undefined && b !== undefined) {
     known.add(atLeastZero(subtract(scale(value, sign), constant(a < b ? a : b))));
@@ -117,14 +117,14 @@ function boundExtreme(known: Knowledge, x: Polynomial, y: Polynomial, value: Pol
   }
   if (sign < 0) return;
   for (const bound of [1, 0]) {
-    const reaches = (p: Polynomial): boolean => isAtLeastZero(known, subtract(p, constant(bound)), "products");
+    const reaches = (p: Polynomial): boolean => provesNonNegative(known, subtract(p, constant(bound)), "products");
     if (!reaches(x) || !reaches(y)) continue;
     known.add(atLeastZero(subtract(value, constant(bound))));
     return;
   }
 }
 
-function chosen(known: Knowledge, condition: Term, x: Polynomial, y: Polynomial): Polynomial {
+function chosen(known: FactSet, condition: Term, x: Polynomial, y: Polynomial): Polynomial {
   if (x.key === y.key) return x;
   const key = `choice ${condition.id} ${x.key} | ${y.key}`;
   const same = known.named.get(key);
@@ -150,23 +150,23 @@ function chosen(known: Knowledge, condition: Term, x: Polynomial, y: Polynomial)
 }
 
 /** Whether what is taken of a function that rises from 0 lies before its first value, wherever a condition holds. */
-function isZeroWhere(known: Knowledge, condition: Term, { size, monomials, coefficients }: Polynomial): boolean {
+function isZeroWhere(known: FactSet, condition: Term, { size, monomials, coefficients }: Polynomial): boolean {
   const definition = size === 1 && coefficients[0] === 1 ? known.definitionOf(monomials[0]!) : undefined;
   if (definition?.kind !== "call" || !known.rises(definition.name)) return false;
   const inside = known.child();
   assume(inside, condition);
-  return isAtLeastZero(inside, subtract(opposite(definition.given[0]!), ONE), "sums");
+  return provesNonNegative(inside, subtract(opposite(definition.given[0]!), ONE), "sums");
 }
 
 /** Whether sums of what is known show that a condition holds. */
-function isPlain(known: Knowledge, condition: Term): boolean {
+function isPlain(known: FactSet, condition: Term): boolean {
   return conjuncts(condition).every(({ kind, parts: [x, y] }) => {
     if (kind !== "atMost") return false;
-    return isAtLeastZero(known, subtract(polynomialOf(known, y!), polynomialOf(known, x!)), "sums");
+    return provesNonNegative(known, subtract(polynomialOf(known, y!), polynomialOf(known, x!)), "sums");
   });
 }
 
-function called(known: Knowledge, term: Term): Polynomial {
+function called(known: FactSet, term: Term): Polynomial {
   const given = term.parts.map((part) => polynomialOf(known, part));
   const key = `call ${term.name} ${given.map((each) => each.key).join(" | ")}`;
   const same = known.named.get(key);
@@ -183,26 +183,26 @@ function called(known: Knowledge, term: Term): Polynomial {
 }
 
 /** Of alternatives those that sums of what is known do not contradict. */
-function withoutImpossible(known: Knowledge, term: Term): Term {
+function withoutImpossible(known: FactSet, term: Term): Term {
   if (term.kind !== "some") return term;
   const isImpossible = ({ p, exact }: Condition): boolean =>
-    !exact && isAtLeastZero(known, subtract(opposite(p), ONE), "sums");
-  return some(...term.parts.filter((part) => !together(known, part).some(isImpossible)));
+    !exact && provesNonNegative(known, subtract(opposite(p), ONE), "sums");
+  return orTerm(...term.parts.filter((part) => !together(known, part).some(isImpossible)));
 }
 
 /** Of a function that never falls, a value is no less than those of smaller arguments. */
-function orderAmong(known: Knowledge, name: string, [at]: readonly Polynomial[], value: Polynomial): void {
+function orderAmong(known: FactSet, name: string, [at]: readonly Polynomial[], value: Polynomial): void {
   for (const [other, definition] of known.definitions) {
     if (definition.kind !== "call" || definition.name !== name || value.key === atom(other).key) continue;
     const apart = subtract(at!, definition.given[0]!);
     const rise = subtract(value, atom(other));
-    if (isAtLeastZero(known, apart, "sums")) known.add(atLeastZero(rise));
-    else if (isAtLeastZero(known, opposite(apart), "sums")) known.add(atLeastZero(opposite(rise)));
+    if (provesNonNegative(known, apart, "sums")) known.add(atLeastZero(rise));
+    else if (provesNonNegative(known, opposite(apart), "sums")) known.add(atLeastZero(opposite(rise)));
   }
 }
 
 /** Conditions that hold together where a term is true. They may say less than the term, never more. */
-function together(known: Knowledge, term: Term): readonly Condition[] {
+function together(known: FactSet, term: Term): readonly Condition[] {
   const between = (low: Term, high: Term) => subtract(polynomialOf(known, high), polynomialOf(known, low));
   switch (term.kind) {
     case "false":
@@ -219,7 +219,7 @@ function together(known: Knowledge, term: Term): readonly Condition[] {
 }
 
 /** Adds what a true term says. */
-export function assume(known: Knowledge, term: Term): void {
+export function assume(known: FactSet, term: Term): void {
   switch (term.kind) {
     case "all":
       for (const part of term.parts) assume(known, part);
@@ -237,7 +237,7 @@ export function assume(known: Knowledge, term: Term): void {
 }
 
 /** Unequal integers are at least 1 apart. */
-function assumeDifferent(known: Knowledge, term: Term): void {
+function assumeDifferent(known: FactSet, term: Term): void {
   if (term.kind !== "equal") return;
   const [x, y] = term.parts;
   const apart = subtract(polynomialOf(known, x!), polynomialOf(known, y!));
@@ -252,43 +252,43 @@ function assumeDifferent(known: Knowledge, term: Term): void {
 }
 
 /** From `0 <= x < y * z` with `y` and `z` not negative follows that both are at least 1. */
-function noteFactors(known: Knowledge, term: Term): void {
+function noteFactors(known: FactSet, term: Term): void {
   const [x, y] = term.parts;
   if (term.kind !== "atMost" || y?.kind !== "product") return;
-  if (!isAtLeastZero(known, subtract(polynomialOf(known, x!), ONE), "sums")) return;
+  if (!provesNonNegative(known, subtract(polynomialOf(known, x!), ONE), "sums")) return;
   for (const factor of y.parts) {
     const p = polynomialOf(known, factor);
-    if (isAtLeastZero(known, p, "sums")) known.add(atLeastZero(subtract(p, ONE)));
+    if (provesNonNegative(known, p, "sums")) known.add(atLeastZero(subtract(p, ONE)));
   }
 }
 
 /** Whether a term certainly holds. */
-export function proves(known: Knowledge, goal: Term): boolean {
+export function entails(known: FactSet, goal: Term): boolean {
   if (goal === TRUE || known.impossible) return true;
   const [x, y] = goal.parts;
   switch (goal.kind) {
     case "all":
-      return conjuncts(goal).every((part) => proves(known, part));
+      return conjuncts(goal).every((part) => entails(known, part));
     case "atMost":
       return provesAtMost(known, x!, y!);
     case "equal": {
       const apart = subtract(polynomialOf(known, x!), polynomialOf(known, y!));
-      return [apart, opposite(apart)].every((p) => isAtLeastZero(known, p, "cases"));
+      return [apart, opposite(apart)].every((p) => provesNonNegative(known, p, "cases"));
     }
     default:
       return isRefuted(known, not(goal));
   }
 }
 
-function provesAtMost(known: Knowledge, x: Term, y: Term): boolean {
+function provesAtMost(known: FactSet, x: Term, y: Term): boolean {
   if (y.kind === "least") return y.parts.every((part) => provesAtMost(known, x, part));
   if (x.kind === "greatest") return x.parts.every((part) => provesAtMost(known, part, y));
-  return isAtLeastZero(known, subtract(polynomialOf(known, y), polynomialOf(known, x)), "cases");
+  return provesNonNegative(known, subtract(polynomialOf(known, y), polynomialOf(known, x)), "cases");
 }
 
 /** Whether assuming a term leads to a contradiction. */
-function isRefuted(known: Knowledge, term: Term): boolean {
+function isRefuted(known: FactSet, term: Term): boolean {
   const inside = known.child();
   assume(inside, term);
-  return inside.impossible || isAtLeastZero(inside, constant(-1), "cases");
+  return inside.impossible || provesNonNegative(inside, constant(-1), "cases");
 }

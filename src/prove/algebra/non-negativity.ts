@@ -1,17 +1,17 @@
 /** Decides whether a polynomial is never negative where something is known: by intervals, sums, products and cases. */
 import { contradict } from "./contradiction.js";
-import { type Cases, type Condition, type Knowledge } from "./facts.js";
+import { type CaseSplit, type Condition, type FactSet } from "./facts.js";
 import { constantOf, isConstant, ONE, opposite, type Polynomial, subtract } from "./polynomial.js";
 import { products } from "./products.js";
 
 /** How much is tried: `intervals`; `sums` of conditions; also `products` of them; also `cases`, one within another. */
-export type Effort = "intervals" | "sums" | "products" | "cases";
+export type ProofEffort = "intervals" | "sums" | "products" | "cases";
 
 const DEPTH = { intervals: 0, sums: 0, products: 2, cases: 4 } as const;
 /** The cases that are tried at each depth: those that have most to do with the question. */
 const WIDTH = 4;
 
-export function isAtLeastZero(known: Knowledge, p: Polynomial, effort: Effort): boolean {
+export function provesNonNegative(known: FactSet, p: Polynomial, effort: ProofEffort): boolean {
   if (!known.budget.spend(1)) return false;
   if (known.impossible) return true;
   if (isConstant(p) && constantOf(p) >= 0) return true;
@@ -26,15 +26,15 @@ export function isAtLeastZero(known: Knowledge, p: Polynomial, effort: Effort): 
 }
 
 /** Whether `p >= 0` contradicts what is known. */
-function isImpossible(known: Knowledge, p: Polynomial, effort: Effort): boolean {
+function isImpossible(known: FactSet, p: Polynomial, effort: ProofEffort): boolean {
   return contradictsSums(known, p) || contradictsProducts(known, p, effort);
 }
 
-function contradictsSums(known: Knowledge, p: Polynomial): boolean {
+function contradictsSums(known: FactSet, p: Polynomial): boolean {
   return contradict([...known.atLeastZeros(), p], known.zeros(), known.budget);
 }
 
-function contradictsProducts(known: Knowledge, p: Polynomial, effort: Effort): boolean {
+function contradictsProducts(known: FactSet, p: Polynomial, effort: ProofEffort): boolean {
   const more = products(known, p, effort === "cases");
   if (!more) return false;
   const [atLeastZero, zero] = [known.atLeastZeros(), known.zeros()];
@@ -47,11 +47,11 @@ class Split {
 
   constructor(
     readonly p: Polynomial,
-    readonly effort: Effort,
+    readonly effort: ProofEffort,
   ) {}
 
   /** `chosen` has the place of each list of cases that holds already, with the place of the case. */
-  isImpossible(known: Knowledge, chosen: ReadonlyMap<number, number> = new Map()): boolean {
+  isImpossible(known: FactSet, chosen: ReadonlyMap<number, number> = new Map()): boolean {
     const depth = DEPTH[this.effort] - chosen.size;
     if (depth <= 0 || known.budget.spent) return false;
     const near = atomsNear(known, this.p);
@@ -66,7 +66,7 @@ class Split {
       );
   }
 
-  #isImpossibleWith(known: Knowledge, more: readonly Condition[], chosen: ReadonlyMap<number, number>): boolean {
+  #isImpossibleWith(known: FactSet, more: readonly Condition[], chosen: ReadonlyMap<number, number>): boolean {
     const { budget } = known;
     const key = [...chosen]
       .map(([place, i]) => `${place}.${i}`)
@@ -88,7 +88,7 @@ class Split {
 }
 
 /** The atoms that are connected to those of a polynomial within two conditions. */
-function atomsNear(known: Knowledge, p: Polynomial): ReadonlySet<string> {
+function atomsNear(known: FactSet, p: Polynomial): ReadonlySet<string> {
   const near = new Set(p.atoms);
   for (let round = 0; round < 2 && near.size <= 60; round++) {
     const found = known.conditions
@@ -99,7 +99,7 @@ function atomsNear(known: Knowledge, p: Polynomial): ReadonlySet<string> {
   return near;
 }
 
-function relevance({ atoms, cases }: Cases, near: ReadonlySet<string>): number {
+function relevance({ atoms, cases }: CaseSplit, near: ReadonlySet<string>): number {
   if (atoms.length > 0) return atoms.some((name) => near.has(name)) ? 2 : 0;
   const mentions = cases.some((conditions) => conditions.some(({ p }) => p.atoms.some((name) => near.has(name))));
   return mentions ? 2 : 1;

@@ -3,7 +3,7 @@
  * that talk about monomials which occur already, or bring in one, are worth having.
  */
 import type { Integer } from "./exact-integer.js";
-import type { Knowledge } from "./facts.js";
+import type { FactSet } from "./facts.js";
 import { joined, type Monomial, monomialOf, UNIT, without } from "./monomial.js";
 import { constant, constantOf, multiply, type Polynomial, PolynomialSet, single, subtract } from "./polynomial.js";
 
@@ -26,7 +26,7 @@ const isLarge = ({ coefficients }: Polynomial): boolean => coefficients.some((by
 const isNatural = (least: Integer | undefined): boolean => least !== undefined && least >= 0;
 
 /** Products that may help to contradict `goal >= 0`; undefined if nothing that is known is a product. */
-export function products(known: Knowledge, goal: Polynomial, deep: boolean): Products | undefined {
+export function products(known: FactSet, goal: Polynomial, deep: boolean): Products | undefined {
   const search = new Search(known, goal, deep);
   return search.run();
 }
@@ -43,7 +43,7 @@ class Search {
   readonly #found: { readonly atLeastZero: Polynomial[]; readonly zero: Polynomial[] } = { atLeastZero: [], zero: [] };
 
   constructor(
-    readonly known: Knowledge,
+    readonly known: FactSet,
     goal: Polynomial,
     readonly deep: boolean,
   ) {

@@ -1,6 +1,6 @@
 /** What holds of a quotient whose value is not known: where it lies, by the divisor and by what is known of the dividend. */
-import { isAtLeastZero } from "./non-negativity.js";
-import { atLeastZero, type Condition, isOwn, isZero, type Knowledge } from "./facts.js";
+import { provesNonNegative } from "./non-negativity.js";
+import { atLeastZero, type Condition, isDefinedHere, isZero, type FactSet } from "./facts.js";
 import { monomialOf, UNIT, without } from "./monomial.js";
 import {
   add,
@@ -28,7 +28,7 @@ type Halves = Pick<Quotient, "quotient" | "remainder">;
 
 /** Adds what is known of a quotient; `simplified` divides another dividend by this divisor, where that needs no new atom. */
 export function boundQuotient(
-  known: Knowledge,
+  known: FactSet,
   of: Quotient,
   simplified: (dividend: Polynomial) => Halves | undefined,
 ): void {
@@ -41,18 +41,18 @@ export function boundQuotient(
 }
 
 /** The blocks that cover something are no more than its elements. */
-function boundByCover(known: Knowledge, of: Quotient): void {
+function boundByCover(known: FactSet, of: Quotient): void {
   const { dividend, divisor, quotient } = of;
   const covered = subtract(dividend, subtract(divisor, ONE));
-  if (isConstant(covered) || !isAtLeastZero(known, covered, "sums")) return;
+  if (isConstant(covered) || !provesNonNegative(known, covered, "sums")) return;
   known.add(atLeastZero(subtract(covered, quotient)));
   boundBelow(known, of);
 }
 
 /** What is at least as large as the divisor contains it once, and from there on no oftener than the divisor's least number. */
-function boundBelow(known: Knowledge, { dividend, divisor, quotient }: Quotient): void {
+function boundBelow(known: FactSet, { dividend, divisor, quotient }: Quotient): void {
   const beyond = subtract(dividend, divisor);
-  if (!isAtLeastZero(known, beyond, "sums")) return;
+  if (!provesNonNegative(known, beyond, "sums")) return;
   const more = subtract(quotient, ONE);
   known.add(atLeastZero(more));
   const least = known.least(divisor) ?? 1;
@@ -64,14 +64,14 @@ function boundBelow(known: Knowledge, { dividend, divisor, quotient }: Quotient)
  * larger of two may be a number, the division is that of the number, or has the other in its dividend.
  */
 function boundByExtreme(
-  known: Knowledge,
+  known: FactSet,
   { dividend, quotient, remainder }: Quotient,
   simplified: (dividend: Polynomial) => Halves | undefined,
 ): void {
   dividend.monomials.forEach((monomial, i) => {
     const definition = known.definitionOf(monomial);
     const by = dividend.coefficients[i]!;
-    if (definition?.kind !== "extreme" || !isOwn(known, definition)) return;
+    if (definition?.kind !== "extreme" || !isDefinedHere(known, definition)) return;
     const { x, y } = definition;
     const isMost = (definition.of === "least") === by > 0;
     const [ofX, ofY] = [x, y].map((each) =>
@@ -90,7 +90,7 @@ function boundByExtreme(
 }
 
 /** Of a number below `f * divisor` the quotient is below `f`: a program's row, where the grid is rows times columns. */
-function boundByMost(known: Knowledge, { dividend, divisor, quotient }: Quotient): void {
+function boundByMost(known: FactSet, { dividend, divisor, quotient }: Quotient): void {
   const [monomial] = dividend.monomials;
   if (monomial === undefined || dividend.size > 1 || dividend.coefficients[0] !== 1 || isConstant(divisor)) return;
   for (const { p, exact } of known.conditions.slice()) {
@@ -105,7 +105,7 @@ function boundByMost(known: Knowledge, { dividend, divisor, quotient }: Quotient
  * The same of a sum, where `f * divisor` occurs: `programs * share` is at least all that is shared out, so that no program
  * which has a part of it lies beyond.
  */
-function boundByShare(known: Knowledge, { dividend, divisor, quotient }: Quotient): void {
+function boundByShare(known: FactSet, { dividend, divisor, quotient }: Quotient): void {
   const [monomial] = divisor.monomials;
   if (monomial === undefined || monomial === UNIT || divisor.size > 1 || divisor.coefficients[0] !== 1) return;
   if (dividend.size === 1) return;
@@ -117,13 +117,14 @@ function boundByShare(known: Knowledge, { dividend, divisor, quotient }: Quotien
   for (const factor of factors) {
     const f = single(factor);
     const room = subtract(multiply(f, divisor), dividend);
-    if (isAtLeastZero(known, subtract(room, ONE), "products")) {
+    if (provesNonNegative(known, subtract(room, ONE), "products")) {
       known.add(atLeastZero(subtract(subtract(f, ONE), quotient)));
       continue;
     }
     // Lanes behind the last element lie less than a block behind it.
     const block = monomial.degree > 1 ? blockOf(dividend) : undefined;
-    if (!block || !isAtLeastZero(known, block, "sums") || !isAtLeastZero(known, add(room, block), "products")) continue;
+    if (!block || !provesNonNegative(known, block, "sums") || !provesNonNegative(known, add(room, block), "products"))
+      continue;
     known.add(atLeastZero(subtract(add(f, block), quotient)));
   }
 }
@@ -140,36 +141,36 @@ function blockOf({ monomials, coefficients }: Polynomial): Polynomial | undefine
  * Of a remainder by `f * g` that is below `f * divisor`, the quotient is below `f`: a place in a group of rows, by the
  * rows that the group has, is a column.
  */
-function boundByFactor(known: Knowledge, { dividend, divisor, quotient }: Quotient): void {
+function boundByFactor(known: FactSet, { dividend, divisor, quotient }: Quotient): void {
   const [monomial] = dividend.monomials;
   if (monomial === undefined || dividend.size > 1 || dividend.coefficients[0] !== 1) return;
   const inner = known.definitionOf(monomial);
   if (inner?.kind !== "division" || inner.remainder !== monomial.atoms[0]) return;
-  if (inner.divisor.size !== 1 || isConstant(divisor) || !isOwn(known, inner)) return;
+  if (inner.divisor.size !== 1 || isConstant(divisor) || !isDefinedHere(known, inner)) return;
   for (const factor of inner.divisor.atoms) {
     const f = atom(factor);
-    if (!isAtLeastZero(known, subtract(subtract(multiply(f, divisor), ONE), dividend), "products")) continue;
+    if (!provesNonNegative(known, subtract(subtract(multiply(f, divisor), ONE), dividend), "products")) continue;
     known.add(atLeastZero(subtract(subtract(f, ONE), quotient)));
   }
 }
 
 /** Quotients by one divisor are ordered as their dividends. */
-function compareQuotients(known: Knowledge, { dividend, divisor, quotient }: Quotient): void {
+function compareQuotients(known: FactSet, { dividend, divisor, quotient }: Quotient): void {
   const key = divisor.key;
   for (const [name, other] of known.definitions) {
     if (other.kind !== "division" || other.quotient !== name || quotient.has(monomialOf([name]))) continue;
-    if (other.divisor.key !== key || !isOwn(known, other)) continue;
+    if (other.divisor.key !== key || !isDefinedHere(known, other)) continue;
     const q = atom(name);
     for (const [high, low, above, below] of [
       [q, quotient, other.dividend, dividend],
       [quotient, q, dividend, other.dividend],
     ] as const) {
       const apart = subtract(above, below);
-      if (isAtLeastZero(known, subtract(apart, divisor), "products")) {
+      if (provesNonNegative(known, subtract(apart, divisor), "products")) {
         known.add(atLeastZero(subtract(subtract(high, low), ONE)));
         break;
       }
-      if (isAtLeastZero(known, apart, "products")) {
+      if (provesNonNegative(known, apart, "products")) {
         known.add(atLeastZero(subtract(high, low)));
         break;
       }

@@ -10,11 +10,11 @@ import {
   operandNamed,
 } from "../../ir/nodes.js";
 import {
-  all,
+  andTerm,
   asTruth,
   atLeast,
   below,
-  choice,
+  iteTerm,
   number,
   product,
   sum,
@@ -24,13 +24,13 @@ import {
 } from "../../symbolic/term.js";
 import type { Environment } from "./symbolic-environment.js";
 import { strideName } from "./launch.js";
-import { contentsOf } from "./input-elements.js";
+import { inputElement } from "./input-elements.js";
 import { at, broadcastLane, broadcastShape, isOne, namesOf, type Symbolic, type TermTile, tile } from "./symbolic.js";
 
 export type ViewMasks = (place: ViewAxis) => Bounds;
 
 /** One axis of a tensor, as an access indexes it. */
-export interface ReachedAxis {
+export interface AccessedAxis {
   readonly index: Term;
   readonly size: Term;
   /** The bounds that the emitted code compares, so that they hold of every active lane. */
@@ -45,7 +45,7 @@ export interface Access {
   readonly does: "load" | "store" | "atomic";
   /** Undefined where it is not known which argument the address belongs to. */
   readonly tensor: TensorParam | PointerParam | undefined;
-  readonly axes: readonly ReachedAxis[];
+  readonly axes: readonly AccessedAxis[];
   /** Whether a lane is active. */
   readonly mask: Term;
   readonly path: readonly Term[];
@@ -72,14 +72,14 @@ const EFFECTS = { read: "load", write: "store", atomic: "atomic", pure: "load" }
 interface Place {
   readonly tensor: TensorParam | PointerParam | undefined;
   readonly shape: readonly Term[];
-  readonly axes: (lane: readonly Term[]) => readonly ReachedAxis[];
+  readonly axes: (lane: readonly Term[]) => readonly AccessedAxis[];
   readonly missing?: string;
   readonly unstrided?: boolean;
   readonly trusted?: string | undefined;
 }
 
 /** Notes an access, and sets its results. */
-export function reach(environment: Environment, statement: OpStatement, mayBeSkipped: boolean): Access {
+export function recordSymbolicAccess(environment: Environment, statement: OpStatement, mayBeSkipped: boolean): Access {
   const { op, options } = statement;
   const place = placeOf(environment, statement);
   const explicit = options["mask"] === undefined ? undefined : environment.value(options["mask"]);
@@ -87,8 +87,8 @@ export function reach(environment: Environment, statement: OpStatement, mayBeSki
   const maskTile = explicit?.kind === "terms" ? explicit : undefined;
   const shape = broadcastShape(place.shape, maskTile?.shape ?? []);
   const maskAt = (lane: readonly Term[]): Term =>
-    all(
-      insideOf(place.axes(lane.slice(lane.length - place.shape.length))),
+    andTerm(
+      inBoundsCondition(place.axes(lane.slice(lane.length - place.shape.length))),
       ...(maskTile ? [asTruth(at(maskTile, lane))] : []),
       ...(isUnknown ? [environment.unknownTruth(`mask ${environment.nameOf(statement)}`)] : []),
     );
@@ -115,8 +115,8 @@ export function reach(environment: Environment, statement: OpStatement, mayBeSki
 }
 
 /** Where lanes lie in what an address masks. */
-export function insideOf(axes: readonly ReachedAxis[]): Term {
-  return all(
+export function inBoundsCondition(axes: readonly AccessedAxis[]): Term {
+  return andTerm(
     ...axes.flatMap(({ index, size, masks }) => [
       ...(masks.lower ? [atLeast(index, number(0))] : []),
       ...(masks.upper ? [below(index, size)] : []),
@@ -149,14 +149,14 @@ function placeOf(environment: Environment, statement: OpStatement): Place {
 
 const nowhere = (missing: string, tensor?: TensorParam): Place => ({ tensor, shape: [], axes: () => [], missing });
 
-type MasksOf = (axis: number) => ReachedAxis["masks"] & { readonly claimed?: boolean };
+type MasksOf = (axis: number) => AccessedAxis["masks"] & { readonly claimed?: boolean };
 
 function axesOf(
   environment: Environment,
   param: TensorParam,
   index: readonly Term[],
   masksOf: MasksOf,
-): readonly ReachedAxis[] {
+): readonly AccessedAxis[] {
   return environment.launch.tensorDims(param).map((size, axis) => {
     const { lower, upper, claimed = false } = masksOf(axis);
     return { index: index[axis]!, size, masks: { lower, upper }, claimed };
@@ -286,14 +286,14 @@ function setResults(
       environment.set(result, unknown);
       continue;
     }
-    const contents = contentsOf(environment, tensor);
+    const contents = inputElement(environment, tensor);
     const other = environment.terms(statement.options["other"]);
     const masked = statement.options["mask"] === undefined && statement.op.lowering?.maskedLanes !== undefined;
     const isTruth = type.dtype === "int1";
     const held = tile(environment.shape(type), (lane) => {
       const value = contents(axes(lane.slice(lane.length - shape.length)).map(({ index }) => index));
       const off = other ? at(other, lane) : masked ? number(0) : unknown.at(lane);
-      return choice(maskAt(lane), isTruth ? asTruth(value) : value, isTruth ? asTruth(off) : off);
+      return iteTerm(maskAt(lane), isTruth ? asTruth(value) : value, isTruth ? asTruth(off) : off);
     });
     environment.set(result, held);
   }

@@ -6,7 +6,7 @@ import type { Variable } from "../../ir/nodes.js";
 import {
   atLeast,
   call,
-  choice,
+  iteTerm,
   isTruth,
   number,
   product,
@@ -20,7 +20,7 @@ import {
 } from "../../symbolic/term.js";
 import type { SymbolicLaunch } from "./launch.js";
 import type { Environment } from "./symbolic-environment.js";
-import { at, broadcastShape, NONE, type Symbolic, type TermTile, tile } from "./symbolic.js";
+import { at, broadcastShape, UNKNOWN, type Symbolic, type TermTile, tile } from "./symbolic.js";
 
 /** What is not negative where none of its numbers is. */
 const KEEPS_SIGN: ReadonlySet<TermKind> = new Set<TermKind>([
@@ -48,21 +48,21 @@ export function stepSign(step: Term, { facts, grid }: SymbolicLaunch): "up" | "d
 }
 
 /** State at the start of a turn, as a function of its own that can be found again. */
-export function marked(
+export function iterationStart(
   environment: Environment,
   value: Symbolic,
   mark: string | undefined,
   { type }: Variable,
 ): Symbolic {
-  if (mark === undefined) return NONE;
+  if (mark === undefined) return UNKNOWN;
   const shape = environment.shape(type);
   const terms = tile(shape, (lane) => call(mark, ...lane));
   if (value.kind === "pointer") return { ...value, offsets: terms };
-  return isInteger(value) ? terms : NONE;
+  return isInteger(value) ? terms : UNKNOWN;
 }
 
 /** What a turn adds to state, if it adds the same to it in every turn. */
-export function advanceOf(
+export function incrementOf(
   environment: Environment,
   next: Symbolic,
   { type }: Variable,
@@ -86,7 +86,7 @@ export function advanceOf(
 /** In a term that is too large to follow, a symbol stands for it. */
 export const isState = ({ name }: Term): boolean => name.startsWith("state ");
 
-export function advanced(value: Symbolic, by: TermTile, times: Term): Symbolic | undefined {
+export function affineState(value: Symbolic, by: TermTile, times: Term): Symbolic | undefined {
   const move = (from: TermTile): TermTile =>
     tile(broadcastShape(from.shape, by.shape), (lane) => sum(at(from, lane), product(at(by, lane), times)));
   if (value.kind === "pointer") return { ...value, offsets: move(value.offsets) };
@@ -94,7 +94,11 @@ export function advanced(value: Symbolic, by: TermTile, times: Term): Symbolic |
 }
 
 /** State that a turn gives a value which depends on no state: that of the last turn, or what it was before the first. */
-export function lagging(initial: Symbolic, next: Symbolic, turn: Term): ((turns: Term) => Symbolic) | undefined {
+export function previousIteration(
+  initial: Symbolic,
+  next: Symbolic,
+  turn: Term,
+): ((turns: Term) => Symbolic) | undefined {
   if (!isInteger(initial) || next.kind !== "terms") return undefined;
   const shape = broadcastShape(initial.shape, next.shape);
   const probe = at(
@@ -104,7 +108,7 @@ export function lagging(initial: Symbolic, next: Symbolic, turn: Term): ((turns:
   if (isTruth(probe) || [...termsIn(probe)].some(isState)) return undefined;
   const last = (lane: readonly Term[], turns: Term): Term =>
     substitute(at(next, lane), new Map([[turn.name, sum(turns, number(-1))]]));
-  return (turns) => tile(shape, (lane) => choice(atLeast(turns, number(1)), last(lane, turns), at(initial, lane)));
+  return (turns) => tile(shape, (lane) => iteTerm(atLeast(turns, number(1)), last(lane, turns), at(initial, lane)));
 }
 
 /** Whether a value is a number or a tile of integers. */

@@ -4,7 +4,7 @@
  * and one for each row.
  */
 import {
-  all,
+  andTerm,
   atLeast,
   atMost,
   below,
@@ -12,7 +12,7 @@ import {
   difference,
   number,
   product,
-  some,
+  orTerm,
   substitute,
   sum,
   symbolsIn,
@@ -33,7 +33,7 @@ interface RowBlocks {
 }
 
 /** What holds of the sum of what each turn adds, after so many turns; undefined if a turn adds something else. */
-export function sumOfBlocks(
+export function prefixSumOfBlocks(
   environment: Environment,
   added: readonly Term[],
   turn: Term,
@@ -47,8 +47,8 @@ export function sumOfBlocks(
     const count = isNegative ? product(number(-1), total) : total;
     const begun = substitute(start, new Map([[turn.name, turns]]));
     const before = difference(cdiv(end, block), cdiv(difference(end, begun), block));
-    const holds = all(atLeast(count, number(0)), atMost(count, product(times, sum(before, turns))));
-    return some(below(turns, number(0)), below(times, number(0)), below(block, number(1)), holds);
+    const holds = andTerm(atLeast(count, number(0)), atMost(count, product(times, sum(before, turns))));
+    return orTerm(below(turns, number(0)), below(times, number(0)), below(block, number(1)), holds);
   };
 }
 

@@ -2,20 +2,20 @@
 import { type KernelIR, paramsOf } from "../../ir/nodes.js";
 
 /** A constexpr as a multiple of another. */
-export interface Ratio {
+export interface ConstexprRatio {
   readonly times: number;
   readonly of: string;
 }
 
 /** The constexprs that are multiples of others, by name. Those that all configs give one value say nothing of each other. */
-export function configRatios(ir: KernelIR): ReadonlyMap<string, Ratio> {
+export function configRatios(ir: KernelIR): ReadonlyMap<string, ConstexprRatio> {
   const { configs } = ir.tuning;
   const columns = paramsOf(ir, "constexpr")
     .filter(({ from }) => from === "config")
     .map(({ name }) => ({ name, values: configs.map(({ values }) => Number(values[name])) }))
     .filter(({ values }) => values.every((each) => Number.isInteger(each) && each >= 1) && new Set(values).size > 1)
     .toSorted((x, y) => x.values[0]! - y.values[0]!);
-  const ratios = new Map<string, Ratio>();
+  const ratios = new Map<string, ConstexprRatio>();
   columns.forEach(({ name, values }, i) => {
     for (const base of columns.slice(0, i)) {
       const times = values[0]! / base.values[0]!;

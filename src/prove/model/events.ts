@@ -12,7 +12,7 @@ import type { Term } from "../../symbolic/term.js";
 import type { Access } from "./accesses.js";
 import type { TermTile } from "./symbolic.js";
 
-export type Step = OpStep | LetStatement | ReadStatement | WriteStatement | CallStep | BranchStep | LoopStep;
+export type Event = OpStep | LetStatement | ReadStatement | WriteStatement | CallStep | BranchStep | LoopStep;
 
 export interface OpStep {
   readonly kind: "op";
@@ -31,11 +31,11 @@ export interface CallStep {
   readonly kind: "call";
   readonly statement: OpStatement;
   readonly callee: FunctionIR;
-  readonly steps: readonly Step[];
+  readonly steps: readonly Event[];
 }
 
 export interface Arm {
-  readonly steps: readonly Step[];
+  readonly steps: readonly Event[];
   /** Whether it always ends the program. */
   readonly ended: boolean;
 }
@@ -53,14 +53,14 @@ export interface LoopStep {
   readonly turn: Term;
   /** The state of outer blocks that it changes. */
   readonly variables: readonly Variable[];
-  readonly steps: readonly Step[];
+  readonly steps: readonly Event[];
 }
 
 /** Every op, also inside branches, loops and calls. */
-export function opsIn(steps: readonly Step[]): readonly OpStep[] {
+export function opEvents(steps: readonly Event[]): readonly OpStep[] {
   return steps.flatMap((step): readonly OpStep[] => {
     if (step.kind === "op") return [step];
-    if (step.kind === "branch") return [...opsIn(step.then.steps), ...opsIn(step.otherwise.steps)];
-    return step.kind === "loop" || step.kind === "call" ? opsIn(step.steps) : [];
+    if (step.kind === "branch") return [...opEvents(step.then.steps), ...opEvents(step.otherwise.steps)];
+    return step.kind === "loop" || step.kind === "call" ? opEvents(step.steps) : [];
   });
 }

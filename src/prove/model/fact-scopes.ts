@@ -2,27 +2,31 @@
 import { atLeast, below, number, symbol, symbolsIn, type Term } from "../../symbolic/term.js";
 import type { Budget } from "../algebra/budget.js";
 import { assume } from "../algebra/interpret.js";
-import { type CallFacts, Knowledge } from "../algebra/facts.js";
-import { type Level, levelsOf } from "./levels.js";
-import type { Model } from "./model.js";
-import { risesIn } from "./partitions.js";
+import { type CallFacts, FactSet } from "../algebra/facts.js";
+import { type ScopeLevel, levelsOf } from "./levels.js";
+import type { SymbolicModel } from "./model.js";
+import { monotoneFunctions } from "./partitions.js";
 import type { Access } from "./accesses.js";
 import { divide, divisionsAt } from "./shared-divisions.js";
 
-export class Contexts {
-  readonly #paths = new Map<string, Knowledge>();
-  readonly #levels = new Map<string, Knowledge>();
-  readonly #active = new Map<Access, Knowledge>();
-  readonly #launch: Knowledge;
+export class FactScopes {
+  readonly #paths = new Map<string, FactSet>();
+  readonly #levels = new Map<string, FactSet>();
+  readonly #active = new Map<Access, FactSet>();
+  readonly #launch: FactSet;
 
   constructor(
-    readonly model: Model,
+    readonly model: SymbolicModel,
     readonly budget: Budget,
     more: readonly Term[] = [],
     callFacts?: CallFacts,
   ) {
     const { environment, launch } = model;
-    this.#launch = new Knowledge({ budget, callFacts: callFacts ?? environment.factsOf, rises: risesIn(model) });
+    this.#launch = new FactSet({
+      budget,
+      callFacts: callFacts ?? environment.factsOf,
+      rises: monotoneFunctions(model),
+    });
     for (const fact of [...launch.facts, ...more]) assume(this.#launch, fact);
   }
 
@@ -34,12 +38,12 @@ export class Contexts {
   }
 
   /** What holds of every launch. */
-  launch(): Knowledge {
+  launch(): FactSet {
     return this.#launch;
   }
 
   /** What holds where a path leads, for any lane. */
-  onPath(path: readonly Term[], scope: readonly string[], lanes: readonly string[] = []): Knowledge {
+  onPath(path: readonly Term[], scope: readonly string[], lanes: readonly string[] = []): FactSet {
     const key = `${path.map(({ id }) => id).join()} | ${[...scope, ...lanes].join()}`;
     let known = this.#paths.get(key);
     if (known) return known;
@@ -51,7 +55,7 @@ export class Contexts {
   }
 
   /** What holds from a program or a turn on: accesses that go on differently share what is found out here. */
-  #at({ key, name, conditions }: Level, outer: Knowledge): Knowledge {
+  #at({ key, name, conditions }: ScopeLevel, outer: FactSet): FactSet {
     let known = this.#levels.get(key);
     if (known) return known;
     known = outer.child();
@@ -64,7 +68,7 @@ export class Contexts {
   }
 
   /** What holds of an access's active lanes. */
-  active(access: Access): Knowledge {
+  active(access: Access): FactSet {
     let known = this.#active.get(access);
     if (known) return known;
     known = this.onPath(access.path, access.scope, lanesOf(access)).child();

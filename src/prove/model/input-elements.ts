@@ -3,12 +3,23 @@
  * the tensor is: of a value that no lane loads, nothing may follow.
  */
 import { type KernelIR, paramsOf, type TensorParam } from "../../ir/nodes.js";
-import { all, atLeast, atMost, below, call, number, some, type Term, termsIn, TRUE } from "../../symbolic/term.js";
+import {
+  andTerm,
+  atLeast,
+  atMost,
+  below,
+  call,
+  number,
+  orTerm,
+  type Term,
+  termsIn,
+  TRUE,
+} from "../../symbolic/term.js";
 import { isInt, members } from "../../types/dtype.js";
 import { Budget } from "../algebra/budget.js";
-import { isAtLeastZero } from "../algebra/non-negativity.js";
+import { provesNonNegative } from "../algebra/non-negativity.js";
 import { assume } from "../algebra/interpret.js";
-import { Knowledge } from "../algebra/facts.js";
+import { FactSet } from "../algebra/facts.js";
 import { constant } from "../algebra/polynomial.js";
 import type { Environment } from "./symbolic-environment.js";
 
@@ -18,13 +29,13 @@ const STEPS = 1000;
 export const CONTENTS = "contents ";
 
 /** The inputs whose elements a term depends on. */
-export function contentsIn(...terms: readonly Term[]): readonly string[] {
+export function inputsReadBy(...terms: readonly Term[]): readonly string[] {
   const inputs = [...termsIn(...terms)].filter(({ name }) => name.startsWith(CONTENTS));
   return [...new Set(inputs.map(({ name }) => name.slice(CONTENTS.length)))];
 }
 
 /** The function from an input's index to what it holds there. */
-export function contentsOf(environment: Environment, param: TensorParam): (index: readonly Term[]) => Term {
+export function inputElement(environment: Environment, param: TensorParam): (index: readonly Term[]) => Term {
   const key = `${CONTENTS}${param.name}`;
   const isNew = !environment.unknowns.has(key);
   environment.declare(key, param.dtype, false, `what ${param.name} holds`);
@@ -37,7 +48,7 @@ export function contentsOf(environment: Environment, param: TensorParam): (index
         below(index[axis]!, number(0)),
         atLeast(index[axis]!, dim),
       ]);
-      return [some(...outside, all(atLeast(value, least), below(value, end)))];
+      return [orTerm(...outside, andTerm(atLeast(value, least), below(value, end)))];
     });
   }
   return (index) => call(key, ...index);
@@ -51,15 +62,15 @@ function isNeverEmpty({ ir, launch, factsOf }: Environment, param: TensorParam):
   };
   if (rangeOf(param) === TRUE) return true;
   const hasNone = (each: TensorParam): readonly Term[] => launch.tensorDims(each).map((dim) => atMost(dim, number(0)));
-  const known = new Knowledge({ budget: new Budget(STEPS), callFacts: factsOf });
+  const known = new FactSet({ budget: new Budget(STEPS), callFacts: factsOf });
   for (const fact of [...launch.facts, ...launch.grid.map((size) => atLeast(size, number(1)))]) assume(known, fact);
   for (const other of rangedIn(ir)) {
-    if (other !== param && !other.optional) assume(known, some(...hasNone(other), rangeOf(other)));
+    if (other !== param && !other.optional) assume(known, orTerm(...hasNone(other), rangeOf(other)));
   }
   const [least, end] = launch.host(param.range!) as [Term, Term];
   assume(known, atMost(end, least));
-  if (!param.optional) assume(known, some(...hasNone(param)));
-  return known.impossible || isAtLeastZero(known, constant(-1), "cases");
+  if (!param.optional) assume(known, orTerm(...hasNone(param)));
+  return known.impossible || provesNonNegative(known, constant(-1), "cases");
 }
 
 const rangedIn = (ir: KernelIR): readonly TensorParam[] =>

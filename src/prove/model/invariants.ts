@@ -2,16 +2,16 @@
  * State of a loop that no formula gives, but that keeps within bounds: it begins there, and a turn that begins there ends
  * there. A binary search keeps `0 <= low <= N` that way.
  */
-import { all, atLeast, atMost, below, number, symbol, symbolsIn, type Term } from "../../symbolic/term.js";
+import { andTerm, atLeast, atMost, below, number, symbol, symbolsIn, type Term } from "../../symbolic/term.js";
 import { Budget } from "../algebra/budget.js";
-import { assume, proves } from "../algebra/interpret.js";
-import { Knowledge } from "../algebra/facts.js";
-import { risesIn } from "./partitions.js";
+import { assume, entails } from "../algebra/interpret.js";
+import { FactSet } from "../algebra/facts.js";
+import { monotoneFunctions } from "./partitions.js";
 import type { Environment } from "./symbolic-environment.js";
 import { at, type TermTile } from "./symbolic.js";
 
 /** State at the start of the first turn and at the end of any; `mark` is the function that it is at the start of any. */
-export interface Turned {
+export interface StateSnapshot {
   readonly mark: string;
   readonly initial: TermTile;
   readonly next: TermTile;
@@ -21,7 +21,7 @@ export interface Turned {
 export type Invariant = (value: Term) => Term;
 
 interface Candidate {
-  readonly of: Turned;
+  readonly of: StateSnapshot;
   readonly holds: Invariant;
   /** What says the same and more. */
   readonly stronger?: Candidate;
@@ -32,9 +32,9 @@ const STEPS = 10_000;
 const SIZES = 5;
 
 /** What holds of each state in all turns; `path` leads to where a turn ends. */
-export function invariantsOf(
+export function inferInvariants(
   environment: Environment,
-  states: readonly Turned[],
+  states: readonly StateSnapshot[],
   path: readonly Term[],
 ): ReadonlyMap<string, readonly Invariant[]> {
   const budget = new Budget(STEPS);
@@ -60,21 +60,21 @@ function holding(candidates: readonly Candidate[], holds: (candidate: Candidate)
 }
 
 /** Whether something certainly holds of each lane of a tile. */
-function provesIn(known: Knowledge, tile: TermTile, holds: Invariant): boolean {
+function provesIn(known: FactSet, tile: TermTile, holds: Invariant): boolean {
   const lane = probesOf(tile);
   const inside = known.child();
-  tile.shape.forEach((dim, axis) => assume(inside, all(atLeast(lane[axis]!, number(0)), below(lane[axis]!, dim))));
-  return proves(inside, holds(at(tile, lane)));
+  tile.shape.forEach((dim, axis) => assume(inside, andTerm(atLeast(lane[axis]!, number(0)), below(lane[axis]!, dim))));
+  return entails(inside, holds(at(tile, lane)));
 }
 
 const probesOf = ({ shape }: TermTile): readonly Term[] => shape.map((_, axis) => symbol(`probe ${axis}`));
 
 /** Where programs run and turns are counted, with candidates as what holds of their state. */
-function knowledgeAt(environment: Environment, budget: Budget, assumed: readonly Candidate[]): Knowledge {
+function knowledgeAt(environment: Environment, budget: Budget, assumed: readonly Candidate[]): FactSet {
   const { launch, scope, ranges } = environment;
-  const known = new Knowledge({
+  const known = new FactSet({
     budget,
-    rises: risesIn(environment),
+    rises: monotoneFunctions(environment),
     callFacts: (name, given, value, inProgram) => [
       ...environment.factsOf(name, given, value, inProgram),
       ...assumed.flatMap(({ of, holds }) => (of.mark === name ? [holds(value)] : [])),
@@ -84,13 +84,13 @@ function knowledgeAt(environment: Environment, budget: Budget, assumed: readonly
   for (const fact of launch.facts) assume(known, fact);
   for (const it of scope) {
     const range = ranges.get(it.name);
-    assume(known, range ? all(atLeast(it, range.from), below(it, range.to)) : atLeast(it, number(0)));
+    assume(known, range ? andTerm(atLeast(it, range.from), below(it, range.to)) : atLeast(it, number(0)));
   }
   return known;
 }
 
 /** What may hold of state: it is not negative, and below a size that it is computed with, or as large at most. */
-function candidatesFor({ launch }: Environment, of: Turned): readonly Candidate[] {
+function candidatesFor({ launch }: Environment, of: StateSnapshot): readonly Candidate[] {
   const { initial, next } = of;
   const named = symbolsIn(...[initial, next].map((tile) => at(tile, probesOf(tile))));
   const sizes = [...named].filter((name) => launch.chosen.has(name)).slice(0, SIZES);

@@ -6,8 +6,8 @@
 import {
   call,
   difference,
-  greatest,
-  least,
+  maxTerm,
+  minTerm,
   negative,
   number,
   product,
@@ -17,10 +17,10 @@ import {
   symbol,
   type Term,
 } from "../../symbolic/term.js";
-import { type Effort, isAtLeastZero } from "../algebra/non-negativity.js";
+import { type ProofEffort, provesNonNegative } from "../algebra/non-negativity.js";
 import { polynomialOf } from "../algebra/interpret.js";
-import { type Definition, isOwn, type Knowledge } from "../algebra/facts.js";
-import type { Model } from "./model.js";
+import { type Definition, isDefinedHere, type FactSet } from "../algebra/facts.js";
+import type { SymbolicModel } from "./model.js";
 import { rowFunction } from "./partitions.js";
 import { type Integer, magnitude } from "../algebra/exact-integer.js";
 import { type Monomial, monomialOf, UNIT, without } from "../algebra/monomial.js";
@@ -48,8 +48,8 @@ export interface Equation {
 
 /** The terms of those variables that the equations determine. */
 export function invert(
-  model: Pick<Model, "ir">,
-  known: Knowledge,
+  model: Pick<SymbolicModel, "ir">,
+  known: FactSet,
   variables: readonly string[],
   equations: readonly Equation[],
 ): ReadonlyMap<string, Term> {
@@ -81,8 +81,8 @@ class Inversion {
   readonly #joined = new Set<string>();
 
   constructor(
-    readonly model: Pick<Model, "ir">,
-    readonly known: Knowledge,
+    readonly model: Pick<SymbolicModel, "ir">,
+    readonly known: FactSet,
     readonly variables: ReadonlySet<string>,
   ) {}
 
@@ -166,13 +166,13 @@ class Inversion {
   }
 
   /** `p = radix * quotient + rest` with a rest from 0 to below the radix. */
-  #digitsOf(p: Polynomial, radix: Polynomial, effort: Effort): Division | undefined {
+  #digitsOf(p: Polynomial, radix: Polynomial, effort: ProofEffort): Division | undefined {
     const [divided] = divisions(p, radix);
     if (!divided || divided.quotient.size === 0) return undefined;
     const { quotient: high, rest: low } = divided;
     const isDigit = (each: Polynomial): boolean =>
-      isAtLeastZero(this.known, each, effort) &&
-      isAtLeastZero(this.known, subtract(subtract(radix, ONE), each), effort);
+      provesNonNegative(this.known, each, effort) &&
+      provesNonNegative(this.known, subtract(subtract(radix, ONE), each), effort);
     if (isDigit(low)) return divided;
     // Lanes that count down from the end of a block: `-1 - lane`.
     const lifted = add(low, radix);
@@ -218,12 +218,12 @@ class Inversion {
     switch (definition.kind) {
       case "division": {
         const [x, y] = [of(definition.dividend), of(definition.divisor)];
-        if (!x || !y || !isOwn(this.known, definition)) return undefined;
+        if (!x || !y || !isDefinedHere(this.known, definition)) return undefined;
         return name === definition.quotient ? quotient(x, y) : remainder(x, y);
       }
       case "extreme": {
         const [x, y] = [of(definition.x), of(definition.y)];
-        return x && y && (definition.of === "least" ? least(x, y) : greatest(x, y));
+        return x && y && (definition.of === "least" ? minTerm(x, y) : maxTerm(x, y));
       }
       case "call": {
         const given = definition.given.map(of);
@@ -241,7 +241,7 @@ class Inversion {
     for (const [name, each] of this.known.definitions) {
       if (each.kind !== "division" || each.quotient !== name || this.#joined.has(name)) continue;
       const [high, low] = [this.#solved.get(each.quotient), this.#solved.get(each.remainder)];
-      if (!high || !low || !isOwn(this.known, each)) continue;
+      if (!high || !low || !isDefinedHere(this.known, each)) continue;
       const by = this.#termOf(each.divisor);
       if (!by) continue;
       this.#joined.add(name);
@@ -257,10 +257,10 @@ class Inversion {
       (entry): entry is [string, Quotient] => entry[1].kind === "division" && entry[1].quotient === entry[0],
     );
     for (const [name, outer] of divisions) {
-      if (this.#solved.has(name) || !isOwn(this.known, outer)) continue;
+      if (this.#solved.has(name) || !isDefinedHere(this.known, outer)) continue;
       const inner = divisions.find(
         ([each, of]) =>
-          outer.dividend.size === 1 && outer.dividend.of(monomialOf([each])) === 1 && isOwn(this.known, of),
+          outer.dividend.size === 1 && outer.dividend.of(monomialOf([each])) === 1 && isDefinedHere(this.known, of),
       );
       if (!inner) continue;
       const { dividend } = inner[1];
@@ -268,7 +268,7 @@ class Inversion {
       const same = divisions.find(
         ([each, of]) =>
           this.#solved.has(each) &&
-          isOwn(this.known, of) &&
+          isDefinedHere(this.known, of) &&
           isEqual(of.dividend, dividend) &&
           isEqual(of.divisor, divisor),
       );
@@ -284,7 +284,12 @@ class Inversion {
     for (const [name, each] of this.known.definitions) {
       if (each.kind !== "division" || each.quotient !== name || this.#joined.has(name)) continue;
       const [high, low] = [this.#solved.has(each.quotient), this.#solved.has(each.remainder)];
-      if (high === low || !isOwn(this.known, each) || this.#termOf(each.dividend) || !this.#termOf(each.divisor))
+      if (
+        high === low ||
+        !isDefinedHere(this.known, each) ||
+        this.#termOf(each.dividend) ||
+        !this.#termOf(each.divisor)
+      )
         continue;
       this.#assign(high ? each.remainder : each.quotient, number(0));
       return true;

@@ -17,22 +17,22 @@ import {
 import { typedArguments } from "../../ir/typed.js";
 import { computedBy } from "../../ir/walk.js";
 import {
-  all,
+  andTerm,
   atLeast,
   atMost,
   cdiv,
-  choice,
+  iteTerm,
   conditionsOf,
   equal,
-  greatest,
-  least,
+  maxTerm,
+  minTerm,
   negative,
   NEXT_POWER,
   number,
   product,
   quotient,
   remainder,
-  some,
+  orTerm,
   sum,
   symbol,
   symbolsIn,
@@ -43,10 +43,10 @@ import {
 import { isInt, members } from "../../types/dtype.js";
 import { readText } from "../../types/constexpr-value.js";
 import type { Dim } from "../../types/shape.js";
-import { configRatios, type Ratio } from "./config-ratios.js";
+import { configRatios, type ConstexprRatio } from "./config-ratios.js";
 
 /** Constexprs whose value is fixed: those of one config, or those that all configs share a kind of. */
-export type Assigned = Readonly<Record<string, number | boolean | string>>;
+export type ConstexprAssignment = Readonly<Record<string, number | boolean | string>>;
 
 /** A variable that each program, turn or lane has its own value of, from `from` to below `to`. */
 export interface Range {
@@ -58,7 +58,7 @@ const ONE = () => number(1);
 const ZERO = () => number(0);
 
 /** What a case may choose for a symbol: for a tile's dimension a power of two that is at least this. */
-export type Choice = "size" | "number" | "truth" | { readonly tile: number };
+export type SymbolDomain = "size" | "number" | "truth" | { readonly tile: number };
 
 export class SymbolicLaunch {
   /** What holds before a launch: signs of sizes, the author's requirements, equations of derived sizes. */
@@ -67,7 +67,7 @@ export class SymbolicLaunch {
   readonly grid: readonly Term[];
   readonly program: readonly Term[];
   /** Symbols of sizes, scalars, constexprs and what is given: what a case chooses. */
-  readonly chosen = new Map<string, Choice>();
+  readonly chosen = new Map<string, SymbolDomain>();
   /** Requirements as terms, in the author's order. */
   readonly requirements: readonly Term[];
   readonly #terms = new Map<Value, Term>();
@@ -75,12 +75,12 @@ export class SymbolicLaunch {
   #yields = 0;
   /** The smallest tile dimensions that a caller may pass. */
   readonly #tiles: ReadonlyMap<string, number>;
-  readonly #ratios: ReadonlyMap<string, Ratio>;
+  readonly #ratios: ReadonlyMap<string, ConstexprRatio>;
 
   /** `multiples` replaces a size by a product: of `N.mod(B).eq(0)` follows `N = B * q`. */
   constructor(
     readonly ir: KernelIR,
-    readonly assigned: Assigned,
+    readonly assigned: ConstexprAssignment,
     readonly multiples: ReadonlyMap<string, Term>,
   ) {
     this.#ratios = configRatios(ir);
@@ -141,9 +141,9 @@ export class SymbolicLaunch {
         },
         call: {
           cdiv: (x, y) => cdiv(x!, y!, true),
-          min: (x, y) => least(x!, y!),
-          max: (x, y) => greatest(x!, y!),
-          choose: (condition, x, y) => choice(condition!, x!, y!),
+          min: (x, y) => minTerm(x!, y!),
+          max: (x, y) => maxTerm(x!, y!),
+          choose: (condition, x, y) => iteTerm(condition!, x!, y!),
         },
       });
     } catch (error) {
@@ -168,7 +168,7 @@ export class SymbolicLaunch {
     return (param && this.term(param.value)) ?? unreadable();
   }
 
-  #symbol(name: string, choice: Choice, least?: number): Term {
+  #symbol(name: string, choice: SymbolDomain, least?: number): Term {
     const replaced = this.multiples.get(name);
     if (replaced) {
       if (least === undefined) return replaced;
@@ -274,7 +274,7 @@ export class SymbolicLaunch {
     this.facts.push(...first!.filter((filled) => others.every((each) => each.includes(filled))));
     // Which of several has elements makes cases, which cost more than they tell of what is updated.
     if (written.some(({ role }) => role === "out"))
-      this.facts.push(...conditionsOf(some(...nonEmpty.map((each) => all(...each)))));
+      this.facts.push(...conditionsOf(orTerm(...nonEmpty.map((each) => andTerm(...each)))));
   }
 }
 

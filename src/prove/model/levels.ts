@@ -1,7 +1,7 @@
 /** The programs and turns around a place of the kernel, one within another, with the conditions that come in with each. */
 import { symbolsIn, type Term } from "../../symbolic/term.js";
 
-export interface Level {
+export interface ScopeLevel {
   /** Says all that holds here: this level, and those around it. */
   readonly key: string;
   /** The program or the turn; of the first level none. */
@@ -11,8 +11,8 @@ export interface Level {
 }
 
 /** The levels of a path, from the outermost to the one where all of its conditions hold. */
-export function levelsOf(path: readonly Term[], scope: readonly string[]): readonly Level[] {
-  const levels: Level[] = [];
+export function levelsOf(path: readonly Term[], scope: readonly string[]): readonly ScopeLevel[] {
+  const levels: ScopeLevel[] = [];
   const inner = new Set(scope);
   let [key, left] = ["", path];
   for (const name of [undefined, ...scope]) {

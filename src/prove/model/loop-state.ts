@@ -1,9 +1,9 @@
 /** What is found out of the state that a loop changes: its body is followed on trial, to see what a turn makes of it. */
 import type { Variable } from "../../ir/nodes.js";
 import type { Term } from "../../symbolic/term.js";
-import { advanced, advanceOf, isInteger, lagging, marked } from "./affine-state.js";
-import { type Invariant, invariantsOf, type Turned } from "./invariants.js";
-import { inStrides } from "./strided-state.js";
+import { affineState, incrementOf, isInteger, previousIteration, iterationStart } from "./affine-state.js";
+import { type Invariant, inferInvariants, type StateSnapshot } from "./invariants.js";
+import { stridedState } from "./strided-state.js";
 import type { Symbolic } from "./symbolic.js";
 import type { Environment } from "./symbolic-environment.js";
 
@@ -27,7 +27,7 @@ export interface LoopState {
   readonly invariants: ReadonlyMap<Variable, readonly Invariant[]>;
 }
 
-export function stateOf(environment: Environment, { variables, initial, turn, trial }: Loop): LoopState {
+export function stateOfLoop(environment: Environment, { variables, initial, turn, trial }: Loop): LoopState {
   const marks = new Map<Variable, string>();
   for (const variable of variables) {
     const { kind } = initial.get(variable)!;
@@ -36,13 +36,14 @@ export function stateOf(environment: Environment, { variables, initial, turn, tr
   const formulas = new Map<Variable, (turns: Term) => Symbolic | undefined>();
   const invariants = new Map<Variable, readonly Invariant[]>();
   const start = (variable: Variable): Symbolic =>
-    formulas.get(variable)?.(turn) ?? marked(environment, initial.get(variable)!, marks.get(variable), variable);
+    formulas.get(variable)?.(turn) ??
+    iterationStart(environment, initial.get(variable)!, marks.get(variable), variable);
   const findFormulas = (): void => {
     const found = [...marks].flatMap(([variable, mark]) => {
       if (formulas.has(variable)) return [];
       const [from, next] = [initial.get(variable)!, environment.state.get(variable)!];
-      const by = advanceOf(environment, next, variable, mark, turn);
-      const formula = by ? (turns: Term) => advanced(from, by, turns) : lagging(from, next, turn);
+      const by = incrementOf(environment, next, variable, mark, turn);
+      const formula = by ? (turns: Term) => affineState(from, by, turns) : previousIteration(from, next, turn);
       return formula ? [[variable, formula] as const] : [];
     });
     for (const [variable, formula] of found) formulas.set(variable, formula);
@@ -51,10 +52,10 @@ export function stateOf(environment: Environment, { variables, initial, turn, tr
     const open = [...marks].flatMap(([variable, mark]) => {
       const [from, next] = [initial.get(variable)!, environment.state.get(variable)!];
       const isOpen = !formulas.has(variable) && isInteger(from) && isInteger(next);
-      return isOpen ? [[variable, { mark, initial: from, next } satisfies Turned] as const] : [];
+      return isOpen ? [[variable, { mark, initial: from, next } satisfies StateSnapshot] as const] : [];
     });
     if (open.length === 0) return;
-    const found = invariantsOf(
+    const found = inferInvariants(
       environment,
       open.map(([, turned]) => turned),
       environment.path,
@@ -62,7 +63,7 @@ export function stateOf(environment: Environment, { variables, initial, turn, tr
     for (const [variable, turned] of open) {
       const holds = found.get(turned.mark)!;
       invariants.set(variable, holds);
-      const formula = inStrides(environment, turned, turn, holds);
+      const formula = stridedState(environment, turned, turn, holds);
       if (formula) formulas.set(variable, formula);
     }
   };

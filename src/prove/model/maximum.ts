@@ -5,14 +5,14 @@
 import type { Range } from "./launch.js";
 import {
   difference,
-  greatest,
+  maxTerm,
   isNumber,
-  least,
+  minTerm,
   not,
   number,
   product,
   quotient,
-  rebuilt,
+  withOperands,
   substitute,
   sum,
   symbolsIn,
@@ -24,7 +24,7 @@ type Ranges = ReadonlyMap<string, Range>;
 type Direction = -1 | 0 | 1 | undefined;
 
 /** Undefined where the value depends on what memory holds. `variables` has the outer ones first. */
-export function greatestOf(term: Term, variables: readonly string[], ranges: Ranges): Term | undefined {
+export function maximumOver(term: Term, variables: readonly string[], ranges: Ranges): Term | undefined {
   let now = expanded(term);
   for (const name of variables.toReversed()) {
     const way = directionOf(now, name);
@@ -100,15 +100,15 @@ function extreme(term: Term, way: 1 | -1, left: ReadonlySet<string>, ranges: Ran
       return most && sum(most, number(-1));
     }
     case "least":
-      return both(of(x!), of(y!), least);
+      return both(of(x!), of(y!), minTerm);
     case "greatest":
-      return both(of(x!), of(y!), greatest);
+      return both(of(x!), of(y!), maxTerm);
     case "choice": {
       const known = way > 0 ? [within(y!, x!, left), within(z!, not(x!), left)] : [];
       const [one, other] = [known[0] ?? of(y!), known[1] ?? of(z!)];
       // A number beside a size is what a lane outside of it gets.
       if (one && other && isNumber(one) !== isNumber(other)) return isNumber(one) ? other : one;
-      return both(one, other, way > 0 ? greatest : least);
+      return both(one, other, way > 0 ? maxTerm : minTerm);
     }
     default:
       return undefined;
@@ -167,7 +167,7 @@ function monomials(term: Term): readonly Monomial[] {
     }
     case "least":
     case "greatest": {
-      const made = rebuilt(term, term.parts.map(expanded));
+      const made = withOperands(term, term.parts.map(expanded));
       return made.kind === term.kind ? [{ factors: [made], times: 1n }] : monomials(made);
     }
     default:
@@ -232,5 +232,5 @@ export function sides(term: Term): { readonly positive: Term; readonly negative:
   return { positive: joined((times) => times > 0n, 1n), negative: joined((times) => times < 0n, -1n) };
 }
 
-export const moved = (term: Term, by: Term): Term => expanded(sum(term, by));
+export const withoutTerm = (term: Term, by: Term): Term => expanded(sum(term, by));
 export const minus = (x: Term, y: Term): Term => expanded(difference(x, y));

@@ -20,23 +20,23 @@ import {
 } from "../../ir/nodes.js";
 import { assignedIn, handedOver } from "../../ir/walk.js";
 import {
-  all,
+  andTerm,
   asTruth,
   atLeast,
   above,
   below,
   call,
   cdiv,
-  choice,
+  iteTerm,
   difference,
   FALSE,
-  greatest,
+  maxTerm,
   negative,
   NEXT_POWER,
   not,
   number,
   product,
-  some,
+  orTerm,
   sum,
   symbol,
   type Term,
@@ -44,14 +44,14 @@ import {
 } from "../../symbolic/term.js";
 import { Environment } from "./symbolic-environment.js";
 import { stepSign } from "./affine-state.js";
-import type { Step } from "./events.js";
+import type { Event } from "./events.js";
 import type { Invariant } from "./invariants.js";
-import { type Assigned, findMultiples, SymbolicLaunch } from "./launch.js";
-import { stateOf } from "./loop-state.js";
+import { type ConstexprAssignment, findMultiples, SymbolicLaunch } from "./launch.js";
+import { stateOfLoop } from "./loop-state.js";
 import { withNestedQuotients } from "./nested-quotients.js";
-import { applyOp } from "./operations.js";
-import { type Access, reach, type ViewMasks } from "./accesses.js";
-import { at, broadcastShape, NONE, scalar, type Symbolic, type TermTile, tileOf } from "./symbolic.js";
+import { applySymbolicOp } from "./operations.js";
+import { type Access, recordSymbolicAccess, type ViewMasks } from "./accesses.js";
+import { at, broadcastShape, UNKNOWN, scalar, type Symbolic, type TermTile, tileOf } from "./symbolic.js";
 
 /** A condition that the author claims to hold. */
 export interface Claim {
@@ -61,7 +61,7 @@ export interface Claim {
   readonly scope: readonly string[];
 }
 
-export interface Model {
+export interface SymbolicModel {
   readonly ir: KernelIR;
   /** What is checked before each launch. */
   readonly checked: readonly Precondition[];
@@ -72,16 +72,16 @@ export interface Model {
   /** Python that the author wrote, which nothing is known of. */
   readonly raw: readonly OpStatement[];
   /** What happens, in order. */
-  readonly flow: readonly Step[];
+  readonly flow: readonly Event[];
   /** The first call that is not followed, because too many were; then the model lacks what happens in it. */
-  readonly unfollowed: OpStatement | undefined;
+  readonly truncatedAt: OpStatement | undefined;
 }
 
 /** Calls that are followed: of functions that call one another twice, each is called more often by far. */
 const MOST_CALLS = 2_000;
 
 /** The model of a kernel with these values of constexprs; others stay symbols. */
-export function modelOf(ir: KernelIR, checked: readonly Precondition[], assigned: Assigned): Model {
+export function modelOf(ir: KernelIR, checked: readonly Precondition[], assigned: ConstexprAssignment): SymbolicModel {
   let launch = new SymbolicLaunch(ir, assigned, new Map());
   for (let more = findMultiples(launch); more; more = findMultiples(launch))
     launch = new SymbolicLaunch(ir, assigned, more);
@@ -90,7 +90,17 @@ export function modelOf(ir: KernelIR, checked: readonly Precondition[], assigned
   const follower = new Follower(environment);
   follower.block(ir.body);
   const { accesses, claims, raw, flow, unfollowed } = follower;
-  return { ir, checked, launch, environment, accesses: withNestedQuotients(accesses), claims, raw, flow, unfollowed };
+  return {
+    ir,
+    checked,
+    launch,
+    environment,
+    accesses: withNestedQuotients(accesses),
+    claims,
+    raw,
+    flow,
+    truncatedAt: unfollowed,
+  };
 }
 
 /** Dimensions of tiles that the wrapper refuses where they are no power of two: the next one of 0 is 0. */
@@ -107,7 +117,7 @@ class Follower {
   readonly accesses: Access[] = [];
   readonly claims: Claim[] = [];
   readonly raw: OpStatement[] = [];
-  flow: Step[] = [];
+  flow: Event[] = [];
   unfollowed: OpStatement | undefined;
   #calls = 0;
   readonly #masksOf: ViewMasks;
@@ -177,7 +187,7 @@ class Follower {
       return;
     }
     if (op.proof.reaches) {
-      const access = reach(environment, statement, this.#mayBeSkipped);
+      const access = recordSymbolicAccess(environment, statement, this.#mayBeSkipped);
       if (environment.trial === 0 && !this.#ended) this.accesses.push(access);
       const { path, scope } = access;
       this.flow.push({ kind: "op", statement, access, terms: [], made: undefined, path, scope });
@@ -188,15 +198,15 @@ class Follower {
     const terms = operands.map((operand) => environment.terms(operand));
     const { path } = environment;
     const scope = environment.scope.map(({ name }) => name);
-    applyOp(environment, statement, this.#masksOf);
+    applySymbolicOp(environment, statement, this.#masksOf);
     const made = environment.terms(statement.results[0]);
     this.flow.push({ kind: "op", statement, access: undefined, terms, made, path, scope });
   }
 
   /** What happens meanwhile, which becomes part of another step. */
-  #steps(run: () => void): readonly Step[] {
+  #steps(run: () => void): readonly Event[] {
     const outer = this.flow;
-    const steps: Step[] = (this.flow = []);
+    const steps: Event[] = (this.flow = []);
     run();
     this.flow = outer;
     return steps;
@@ -236,7 +246,7 @@ class Follower {
         ended: this.#ended,
         values,
         steps,
-        inside: all(...inside),
+        inside: andTerm(...inside),
         isLeft: inside.length > 1,
       };
     };
@@ -255,16 +265,16 @@ class Follower {
     // Programs that end in an arm do not get here.
     const arms = [then, otherwise];
     const isLeft = arms.some(({ ended, isLeft: within }) => ended || within);
-    const rest = some(...arms.map(({ ended, inside }) => (ended ? FALSE : inside)));
+    const rest = orTerm(...arms.map(({ ended, inside }) => (ended ? FALSE : inside)));
     environment.path = isLeft ? [...path, rest] : path;
     this.#ended = wasEnded || arms.every(({ ended }) => ended);
   }
 
   /** What two arms make of a value: either, by the condition. */
   #merged(condition: Term, x: Symbolic | undefined, y: Symbolic | undefined, of: Value | Variable): Symbolic {
-    if (!x || !y || x === y) return x ?? y ?? NONE;
+    if (!x || !y || x === y) return x ?? y ?? UNKNOWN;
     const merge = (a: TermTile, b: TermTile): TermTile =>
-      tileOf(broadcastShape(a.shape, b.shape), [a, b], (lane) => choice(condition, at(a, lane), at(b, lane)));
+      tileOf(broadcastShape(a.shape, b.shape), [a, b], (lane) => iteTerm(condition, at(a, lane), at(b, lane)));
     if (x.kind === "terms" && y.kind === "terms") return merge(x, y);
     if (x.kind === "pointer" && y.kind === "pointer" && x.base === y.base)
       return { ...x, offsets: merge(x.offsets, y.offsets) };
@@ -312,7 +322,7 @@ class Follower {
         : known === "down"
           ? cdiv(difference(start, end), negative(step), true)
           : undefined;
-    this.#loop(statement.body, turn, blocks && greatest(number(0), blocks), () => {
+    this.#loop(statement.body, turn, blocks && maxTerm(number(0), blocks), () => {
       environment.path = [...environment.path, runs];
       if (known === undefined) this.#mayBeSkipped = true;
       this.block(statement.body);
@@ -361,7 +371,7 @@ class Follower {
       environment.trial--;
       this.#ended = wasEnded;
     };
-    const { formulas, invariants } = stateOf(environment, { variables, initial, turn, trial });
+    const { formulas, invariants } = stateOfLoop(environment, { variables, initial, turn, trial });
     const open = (variable: Variable, name: string, seen: readonly Term[]): Symbolic =>
       this.#unknown(variable, name, seen, invariants.get(variable));
     const after = (times: Term, name: string, seen: readonly Term[]) => (variable: Variable) =>

@@ -3,7 +3,7 @@
  * Quotients that truncate allow it for all signs.
  */
 import type { Access } from "./accesses.js";
-import { product, quotient, rebuilt, remainder, sum, type Term, termsIn } from "../../symbolic/term.js";
+import { product, quotient, withOperands, remainder, sum, type Term, termsIn } from "../../symbolic/term.js";
 
 /** Rewrites what accesses reach, all together. */
 export function withNestedQuotients(accesses: readonly Access[]): readonly Access[] {
@@ -31,7 +31,7 @@ function nestingQuotients(terms: readonly Term[]): (term: Term) => Term {
   const rewrite = (term: Term): Term => {
     const known = done.get(term);
     if (known) return known;
-    const result = nested(rebuilt(term, term.parts.map(rewrite)), term);
+    const result = nested(withOperands(term, term.parts.map(rewrite)), term);
     done.set(term, result);
     return result;
   };

@@ -11,7 +11,7 @@ import {
   at,
   broadcastLane,
   broadcastShape,
-  NONE,
+  UNKNOWN,
   type PointerTile,
   type Symbolic,
   type SymbolicTensor,
@@ -35,7 +35,7 @@ const NUMBERS: ReadonlySet<string> = new Set<OperandKind>([
 /** Integers whose arithmetic a proof takes for exact; a narrower one wraps as a matter of course. */
 const EXACT: ReadonlySet<string> = new Set(["int32", "int64", "int1"]);
 
-export function applyOp(environment: Environment, statement: OpStatement, masksOf: ViewMasks): void {
+export function applySymbolicOp(environment: Environment, statement: OpStatement, masksOf: ViewMasks): void {
   const { lowering, proof } = statement.op;
   const results = lowering?.view
     ? [viewOf(environment, statement, masksOf)]
@@ -86,7 +86,7 @@ function asResult(type: Type, terms: TermTile, operands: readonly Operand[]): Sy
   const pointers = operands.flatMap(({ pointer }) => pointer ?? []);
   if (type.kind !== "pointer") return pointers.length === 0 ? terms : undefined;
   const [first] = pointers;
-  if (!first || pointers.some(({ base }) => base !== first.base)) return NONE;
+  if (!first || pointers.some(({ base }) => base !== first.base)) return UNKNOWN;
   return { ...first, offsets: terms };
 }
 
@@ -165,7 +165,7 @@ function permuted(environment: Environment, statement: OpStatement): Symbolic | 
 function viewOf(environment: Environment, statement: OpStatement, masksOf: ViewMasks): Symbolic {
   const [tensor, given] = statement.operands;
   const from = environment.value(tensor);
-  if (from.kind !== "tensor" || !isList(given)) return NONE;
+  if (from.kind !== "tensor" || !isList(given)) return UNKNOWN;
   const { param, order } = from;
   const tiles = given.map((index, i) => {
     const value = environment.value(index);
@@ -198,7 +198,7 @@ function viewOf(environment: Environment, statement: OpStatement, masksOf: ViewM
 
 function unknownIndex(environment: Environment, index: Argument, place: number): TermTile {
   const value =
-    "kind" in index && index.kind === "value" ? environment.unknown(index, `index ${index.id} ${place}`) : NONE;
+    "kind" in index && index.kind === "value" ? environment.unknown(index, `index ${index.id} ${place}`) : UNKNOWN;
   return value.kind === "terms" ? value : tile([], () => environment.launch.dim("an index that proofs do not follow"));
 }
 
@@ -210,8 +210,8 @@ function claimsOf(claimed: Argument | undefined): readonly boolean[] {
 function describedBy(environment: Environment, statement: OpStatement): Symbolic {
   const [base, shape, strides, block] = statement.operands;
   const from = environment.value(base);
-  if (from.kind !== "tensor" || shape !== undefined || strides !== undefined || !isList(block)) return NONE;
+  if (from.kind !== "tensor" || shape !== undefined || strides !== undefined || !isList(block)) return UNKNOWN;
   const dims = block.map((dim) => environment.launch.term(dim));
-  if (dims.some((dim) => dim === undefined)) return NONE;
+  if (dims.some((dim) => dim === undefined)) return UNKNOWN;
   return { kind: "descriptor", param: from.param, order: from.order, block: dims as Term[] };
 }

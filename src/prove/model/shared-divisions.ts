@@ -5,22 +5,22 @@
 import { symbolsIn, type Term, type TermKind, termsIn } from "../../symbolic/term.js";
 import { areNatural } from "../algebra/division.js";
 import { polynomialOf } from "../algebra/interpret.js";
-import type { Knowledge } from "../algebra/facts.js";
+import type { FactSet } from "../algebra/facts.js";
 import { levelsOf } from "./levels.js";
-import type { Model } from "./model.js";
+import type { SymbolicModel } from "./model.js";
 
 const DIVISIONS: ReadonlySet<TermKind> = new Set(["quotient", "remainder", "floorQuotient", "floorRemainder"]);
 
-const known = new WeakMap<Model, ReadonlyMap<string, readonly Term[]>>();
+const known = new WeakMap<SymbolicModel, ReadonlyMap<string, readonly Term[]>>();
 
 /** The quotients and remainders whose last program or turn comes in at a level, what they are made of first. */
-export function divisionsAt(model: Model, level: string): readonly Term[] {
+export function divisionsAt(model: SymbolicModel, level: string): readonly Term[] {
   let found = known.get(model);
   if (!found) known.set(model, (found = divisionsOf(model)));
   return found.get(level) ?? [];
 }
 
-function divisionsOf({ accesses, environment }: Model): ReadonlyMap<string, readonly Term[]> {
+function divisionsOf({ accesses, environment }: SymbolicModel): ReadonlyMap<string, readonly Term[]> {
   const found = new Map<string, Set<Term>>();
   for (const { axes, mask, path, scope } of accesses) {
     const levels = levelsOf(path, scope);
@@ -40,7 +40,7 @@ function divisionsOf({ accesses, environment }: Model): ReadonlyMap<string, read
 }
 
 /** Divides here, unless more would be known further in: where something may be negative, or hangs on a condition. */
-export function divide(here: Knowledge, term: Term): void {
+export function divide(here: FactSet, term: Term): void {
   const mayWait = (part: Term): boolean =>
     part.kind === "choice" || part.kind === "call" || (DIVISIONS.has(part.kind) && !here.seen.get(part));
   if ([...termsIn(...term.parts)].some(mayWait)) return;

@@ -4,13 +4,13 @@
  * some turns it is `initial + shared(turn) + stride * multiple(program, turn)`, with two unknown functions.
  */
 import {
-  all,
+  andTerm,
   atLeast,
   below,
   call,
   number,
   product,
-  some,
+  orTerm,
   substitute,
   sum,
   symbol,
@@ -19,14 +19,14 @@ import {
   termsIn,
 } from "../../symbolic/term.js";
 import { isState } from "./affine-state.js";
-import { sumOfBlocks } from "./block-prefix-sum.js";
-import type { Invariant, Turned } from "./invariants.js";
+import { prefixSumOfBlocks } from "./block-prefix-sum.js";
+import type { Invariant, StateSnapshot } from "./invariants.js";
 import { scalar, type Symbolic } from "./symbolic.js";
 import type { Environment } from "./symbolic-environment.js";
 
-export function inStrides(
+export function stridedState(
   environment: Environment,
-  { mark, initial, next }: Turned,
+  { mark, initial, next }: StateSnapshot,
   turn: Term,
   holds: readonly Invariant[],
 ): ((turns: Term) => Symbolic) | undefined {
@@ -40,7 +40,7 @@ export function inStrides(
   const [first, stride] = [initial.at([]), apart.stride];
   const [shared, name] = [`shared ${mark}${environment.calls}`, `multiple ${mark}${environment.calls}`];
   for (const each of [shared, name]) environment.unknowns.set(each, "state of a loop");
-  const sumOf = sumOfBlocks(environment, apart.shared, turn);
+  const sumOf = prefixSumOfBlocks(environment, apart.shared, turn);
   environment.hold(shared, (total, args) => (sumOf ? [sumOf(total, args.at(-1)!)] : []));
   const at = (turns: Term, from: ReadonlyMap<string, Term>, multiple: Term): Term => {
     const own = given.map((each) => substitute(each, from));
@@ -51,7 +51,7 @@ export function inStrides(
   environment.hold(name, (multiple, args) => {
     const from = new Map(outer.map((each, i) => [each.name, args[i]!] as const));
     const value = at(args[outer.length]!, from, multiple);
-    return [some(below(stride, number(1)), all(...kept.map((each) => each(value))))];
+    return [orTerm(below(stride, number(1)), andTerm(...kept.map((each) => each(value))))];
   });
   return (turns) => scalar(at(turns, new Map(), call(name, ...outer, turns)));
 }

@@ -7,7 +7,7 @@ import type { Type } from "../../types/types.js";
 import { atLeast, atMost, call, equal, number, symbol, type Term } from "../../symbolic/term.js";
 import type { CallFacts } from "../algebra/facts.js";
 import { hostFacts, type Range, type SymbolicLaunch } from "./launch.js";
-import { isOne, NONE, type PointerTile, scalar, type Symbolic, type TermTile, tile } from "./symbolic.js";
+import { isOne, UNKNOWN, type PointerTile, scalar, type Symbolic, type TermTile, tile } from "./symbolic.js";
 
 /** What holds of a value of an unknown function, given its arguments, and whether that is where a program runs. */
 type ValueFacts = (value: Term, given: readonly Term[], inProgram: boolean) => readonly Term[];
@@ -79,14 +79,14 @@ export class Environment {
 
   /** An argument's value; what has no rule is unknown. */
   value(argument: Argument | undefined): Symbolic {
-    if (argument === undefined) return NONE;
+    if (argument === undefined) return UNKNOWN;
     if (isValue(argument)) {
       const known = this.#values.get(argument);
       if (known) return known;
     }
     const term = this.launch.term(argument);
     if (term) return scalar(term);
-    return isValue(argument) ? this.unknown(argument, `value ${argument.id}`) : NONE;
+    return isValue(argument) ? this.unknown(argument, `value ${argument.id}`) : UNKNOWN;
   }
 
   /** An argument as a tile of terms, if it is one. */
@@ -112,11 +112,11 @@ export class Environment {
   ): Symbolic {
     const { type } = value;
     if (type.kind === "constexpr") {
-      if (type.of !== "int" && type.of !== "bool") return NONE;
+      if (type.of !== "int" && type.of !== "bool") return UNKNOWN;
       const term = symbol(`constexpr ${type.text}`);
       return scalar(type.of === "bool" ? equal(term, number(1)) : term);
     }
-    if (type.kind !== "tile" || !members(type.dtype).every(isInt)) return NONE;
+    if (type.kind !== "tile" || !members(type.dtype).every(isInt)) return UNKNOWN;
     const key = `${name}${this.calls}`;
     const { scope } = this;
     this.declare(key, type.dtype, this.#isNonNegative(value), words);

@@ -51,7 +51,7 @@ export interface SymbolicDescriptor {
 export type Symbolic =
   TermTile | PointerTile | SymbolicTensor | SymbolicView | SymbolicDescriptor | { readonly kind: "none" };
 
-export const NONE: Symbolic = { kind: "none" };
+export const UNKNOWN: Symbolic = { kind: "none" };
 const ZERO_OF = () => number(0);
 
 /** A tile whose lanes are computed once each. */

@@ -2,34 +2,34 @@
 import type { FindingCode } from "../../diagnostics/catalog/index.js";
 import type { OpStatement } from "../../ir/nodes.js";
 import { atLeast, below, FALSE, number, type Term } from "../../symbolic/term.js";
-import type { Contexts } from "../model/fact-scopes.js";
-import { proves } from "../algebra/interpret.js";
-import type { Model } from "../model/model.js";
-import type { Duties, Open, Stand } from "./obligations.js";
+import type { FactScopes } from "../model/fact-scopes.js";
+import { entails } from "../algebra/interpret.js";
+import type { SymbolicModel } from "../model/model.js";
+import type { ObligationGenerator, ProofGap, ProofContext } from "./obligations.js";
 import type { Access } from "../model/accesses.js";
-import type { Question } from "../counterexample.js";
-import { accessInWords, missingOf } from "./describe.js";
+import type { RefutationQuery } from "../counterexample.js";
+import { describeAccess, describeMissingBound } from "./describe.js";
 
 const OUTSIDE: readonly FindingCode[] = ["out-of-bounds", "false-in-bounds"];
 
 /** One duty for each access as the author wrote it. */
-export const boundsDuties: Duties = (models) => {
+export const boundsObligations: ObligationGenerator = (models) => {
   const statements = new Map<OpStatement, Access>();
   for (const { accesses } of models) for (const access of accesses) statements.set(access.statement, access);
   return [...statements].map(([statement, access]) => ({
     property: "bounds",
-    of: accessInWords(access),
+    of: describeAccess(access),
     at: statement.at,
-    asks: (stand) => openAccess(stand, statement),
+    prove: (stand) => openAccess(stand, statement),
   }));
 };
 
-function openAccess({ model, contexts }: Stand, statement: OpStatement): Open | undefined {
+function openAccess({ model, contexts }: ProofContext, statement: OpStatement): ProofGap | undefined {
   for (const access of model.accesses) {
     if (access.statement !== statement) continue;
     const { missing, mask, path, scope, lanes } = access;
     if (missing !== undefined) return { question: unstridedQuestion(model, access), missing };
-    const bound = openBound(contexts, access);
+    const bound = firstUnprovedBound(contexts, access);
     if (!bound) continue;
     const question = {
       holds: bound.holds,
@@ -38,13 +38,16 @@ function openAccess({ model, contexts }: Stand, statement: OpStatement): Open | 
       places: [statement.at],
       finds: OUTSIDE,
     };
-    return { question, missing: missingOf(model, access, bound) };
+    return { question, missing: describeMissingBound(model, access, bound) };
   }
   return undefined;
 }
 
 /** Memory between the elements shows an offset that leaves out the strides. */
-function unstridedQuestion({ launch }: Model, { tensor, unstrided, statement }: Access): Question | undefined {
+function unstridedQuestion(
+  { launch }: SymbolicModel,
+  { tensor, unstrided, statement }: Access,
+): RefutationQuery | undefined {
   if (tensor?.kind !== "tensor" || unstrided !== true) return undefined;
   const layouts = { [tensor.name]: "sliced" } as const;
   const about = launch.tensorDims(tensor);
@@ -70,9 +73,9 @@ function boundsOf({ axes }: Access): readonly Bound[] {
 const found = new WeakMap<Access, { readonly open: Bound | undefined }>();
 
 /** The first bound that could not be shown. */
-export function openBound(contexts: Contexts, access: Access): Bound | undefined {
+export function firstUnprovedBound(contexts: FactScopes, access: Access): Bound | undefined {
   const known = found.get(access) ?? {
-    open: boundsOf(access).find(({ holds }) => !proves(contexts.active(access), holds)),
+    open: boundsOf(access).find(({ holds }) => !entails(contexts.active(access), holds)),
   };
   found.set(access, known);
   return known.open;

@@ -3,28 +3,28 @@ import type { FindingCode } from "../../diagnostics/catalog/index.js";
 import type { Location } from "../../diagnostics/diagnostic.js";
 import { isValue, type KernelIR, paramsOf, type TensorParam } from "../../ir/nodes.js";
 import {
-  all,
+  andTerm,
   conditionsOf,
   equal,
   not,
   number,
-  some,
+  orTerm,
   substitute,
   symbol,
   type Term,
   TRUE,
 } from "../../symbolic/term.js";
-import { assume, proves } from "../algebra/interpret.js";
+import { assume, entails } from "../algebra/interpret.js";
 import { invert } from "../model/inverse.js";
-import type { Knowledge } from "../algebra/facts.js";
-import type { Duties, Open, Stand } from "./obligations.js";
+import type { FactSet } from "../algebra/facts.js";
+import type { ObligationGenerator, ProofGap, ProofContext } from "./obligations.js";
 import { assumeRows } from "../model/partitions.js";
 import type { Access } from "../model/accesses.js";
-import { reasonOf } from "./describe.js";
+import { describeUnknowns } from "./describe.js";
 
 const UNWRITTEN: readonly FindingCode[] = ["never-written"];
 
-export const coverageDuties: Duties = (models) =>
+export const coverageObligations: ObligationGenerator = (models) =>
   paramsOf(models[0]!.ir, "tensor")
     .filter(({ role, zeroed }) => role === "out" && zeroed !== true)
     .map((tensor) => ({
@@ -36,7 +36,7 @@ export const coverageDuties: Duties = (models) =>
       waived: models.flatMap(({ accesses }) =>
         accesses.flatMap((each) => (writes(each, tensor) && each.trusted !== undefined ? [each.trusted] : [])),
       )[0],
-      asks: (stand) => openCoverage(stand, tensor),
+      prove: (stand) => openCoverage(stand, tensor),
     }));
 
 /** An atomic gives no element its first value. */
@@ -45,7 +45,7 @@ const writes = ({ does, tensor }: Access, param: TensorParam): boolean => does =
 /** The index of the element in question along an axis. */
 const elementName = ({ name }: TensorParam, axis: number): string => `element ${name} ${axis}`;
 
-function openCoverage(stand: Stand, tensor: TensorParam): Open | undefined {
+function openCoverage(stand: ProofContext, tensor: TensorParam): ProofGap | undefined {
   const { model, contexts } = stand;
   const known = contexts.launch().child();
   const elements = model.launch.tensorDims(tensor).map((size, axis) => {
@@ -61,7 +61,7 @@ function openCoverage(stand: Stand, tensor: TensorParam): Open | undefined {
   for (const store of followed) {
     const conditions = conditionsToWrite(stand, store, elements);
     assumeRows(known, model, conditions);
-    const open = all(...conditions.filter((condition) => !learns(known, condition)));
+    const open = andTerm(...conditions.filter((condition) => !learns(known, condition)));
     if (open === TRUE || known.impossible) return undefined;
     // The stores that follow have only the elements to write for which this one lacks something.
     assume(known, not(open));
@@ -69,7 +69,7 @@ function openCoverage(stand: Stand, tensor: TensorParam): Open | undefined {
     left.push(open);
   }
   const question = {
-    holds: some(...left),
+    holds: orTerm(...left),
     given,
     variables: elements,
     places: [tensor.value.at, ...stores.map(({ statement }) => statement.at), ...gridPlaces(model.ir)],
@@ -79,14 +79,18 @@ function openCoverage(stand: Stand, tensor: TensorParam): Open | undefined {
 }
 
 /** Whether a condition is certain; it then helps with those that follow. */
-function learns(known: Knowledge, condition: Term): boolean {
-  if (!proves(known, condition)) return false;
+function learns(known: FactSet, condition: Term): boolean {
+  if (!entails(known, condition)) return false;
   assume(known, condition);
   return true;
 }
 
 /** What must hold so that the program, the turn and the lane that the store's index suggests write the element. */
-function conditionsToWrite({ model, contexts }: Stand, store: Access, elements: readonly string[]): readonly Term[] {
+function conditionsToWrite(
+  { model, contexts }: ProofContext,
+  store: Access,
+  elements: readonly string[],
+): readonly Term[] {
   const { axes, mask, path, scope, lanes } = store;
   const variables = [...scope, ...lanes];
   const equations = axes.map(({ index }, axis) => ({ index, is: symbol(elements[axis]!) }));
@@ -108,7 +112,7 @@ function gridPlaces({ grid: { block, at } }: KernelIR): readonly (Location | und
 }
 
 function missingCoverage(
-  { model }: Stand,
+  { model }: ProofContext,
   { name }: TensorParam,
   stores: readonly Access[],
   left: readonly Term[],
@@ -120,5 +124,5 @@ function missingCoverage(
   if (stores.every(({ mayBeSkipped }) => mayBeSkipped))
     return `${goal}, as nothing says how many turns the loop around its store takes; count the turns with tl.range`;
   const remedy = `let the grid, the blocks and the masks cover it, or declare it { zeroed: true }`;
-  return `${goal}${reasonOf(model, remedy, left, [])}`;
+  return `${goal}${describeUnknowns(model, remedy, left, [])}`;
 }

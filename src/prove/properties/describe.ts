@@ -1,21 +1,25 @@
 /** Proofs in the author's words: what an obligation is about, and what it would have to know. */
 import type { KernelIR } from "../../ir/nodes.js";
 import { type Term, termsIn } from "../../symbolic/term.js";
-import { contentsIn } from "../model/input-elements.js";
+import { inputsReadBy } from "../model/input-elements.js";
 import type { Bound } from "./bounds.js";
-import type { Model } from "../model/model.js";
+import type { SymbolicModel } from "../model/model.js";
 import type { Access } from "../model/accesses.js";
 
 const PREPOSITION = { load: "from", store: "to", atomic: "on" } as const;
 
 /** `the store to c` */
-export function accessInWords({ does, tensor }: Pick<Access, "does" | "tensor">): string {
+export function describeAccess({ does, tensor }: Pick<Access, "does" | "tensor">): string {
   const what = does === "atomic" ? "atomic" : does;
   return tensor ? `the ${what} ${PREPOSITION[does]} ${tensor.name}` : `this ${what}`;
 }
 
 /** What would have to be known for a bound of an access, and what to write. */
-export function missingOf(model: Model, access: Access, { axis, side, holds, claimed }: Bound): string {
+export function describeMissingBound(
+  model: SymbolicModel,
+  access: Access,
+  { axis, side, holds, claimed }: Bound,
+): string {
   const { tensor } = access;
   const size = tensor?.kind === "tensor" ? tensor.dimNames[axis] : "its numel";
   const goal = `the index on axis ${axis} of ${tensor?.name} is ${side === "lower" ? "not negative" : `below ${size}`}`;
@@ -25,15 +29,15 @@ export function missingOf(model: Model, access: Access, { axis, side, holds, cla
     : tensor?.kind === "tensor"
       ? `access it by ${tensor.name}.at(…), which masks`
       : "mask the lane";
-  return `${said}${reasonOf(model, remedy, [holds], [access.mask, ...access.path])}`;
+  return `${said}${describeUnknowns(model, remedy, [holds], [access.mask, ...access.path])}`;
 }
 
 /**
  * What it hangs on (values that are loaded, ops without a rule, parameters of unknown sign), and what to write: a fact, or
  * the other remedy.
  */
-export function reasonOf(
-  { environment, ir }: Model,
+export function describeUnknowns(
+  { environment, ir }: SymbolicModel,
   remedy: string,
   own: readonly Term[],
   around: readonly Term[],
@@ -41,7 +45,7 @@ export function reasonOf(
   for (const terms of [own, [...own, ...around]]) {
     const words = new Set([...termsIn(...terms)].flatMap(({ name }) => environment.unknowns.get(name) ?? []));
     if (words.size === 0) continue;
-    const open = contentsIn(...terms).filter((name) => !rangeOf(ir, name));
+    const open = inputsReadBy(...terms).filter((name) => !rangeOf(ir, name));
     const declare = open.length > 0 ? [`declare the range of ${open.join(" and ")}`] : [];
     return `; it depends on ${[...words].join(" and ")}; ${[...declare, remedy].join(", or ")}`;
   }

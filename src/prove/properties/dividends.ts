@@ -5,31 +5,31 @@
 import { indexValues } from "../../analysis/index-values.js";
 import type { FindingCode } from "../../diagnostics/catalog/index.js";
 import type { OpStatement } from "../../ir/nodes.js";
-import { all, atLeast, number, sum, type Term } from "../../symbolic/term.js";
-import { type OpStep, opsIn } from "../model/events.js";
-import { polynomialOf, proves } from "../algebra/interpret.js";
-import type { Model } from "../model/model.js";
-import type { Duties, Open, Stand } from "./obligations.js";
+import { andTerm, atLeast, number, sum, type Term } from "../../symbolic/term.js";
+import { type OpStep, opEvents } from "../model/events.js";
+import { polynomialOf, entails } from "../algebra/interpret.js";
+import type { SymbolicModel } from "../model/model.js";
+import type { ObligationGenerator, ProofGap, ProofContext } from "./obligations.js";
 import { at, namesOf } from "../model/symbolic.js";
-import { reasonOf } from "./describe.js";
+import { describeUnknowns } from "./describe.js";
 
 const WRONG: readonly FindingCode[] = ["negative-division", "division"];
 /** By what an op computes of integers; of blocks the dividend is `x + y - 1`. */
 const DIVIDES: ReadonlySet<string | undefined> = new Set(["quotient", "remainder", "blocks"]);
 
-export const dividendDuties: Duties = (models) => {
+export const dividendObligations: ObligationGenerator = (models) => {
   const statements = new Set(models.flatMap((model) => divisionsIn(model).map(({ statement }) => statement)));
   return [...statements].map((statement) => ({
     property: "dividend",
     of: wordsOf(statement),
     at: statement.at,
-    asks: (stand) => openDivision(stand, statement),
+    prove: (stand) => openDivision(stand, statement),
   }));
 };
 
-function divisionsIn({ ir, flow }: Model): readonly OpStep[] {
+function divisionsIn({ ir, flow }: SymbolicModel): readonly OpStep[] {
   const indices = indexValues(ir);
-  return opsIn(flow).filter(({ statement: { op, results } }) => {
+  return opEvents(flow).filter(({ statement: { op, results } }) => {
     const [result] = results;
     return DIVIDES.has(op.facts.integer) && result?.type.kind === "tile" && indices.has(result);
   });
@@ -38,7 +38,7 @@ function divisionsIn({ ir, flow }: Model): readonly OpStep[] {
 const wordsOf = ({ op: { spelling, name } }: OpStatement): string =>
   spelling.form === "infix" ? `this ${spelling.operator}` : `this tl.${name}`;
 
-function openDivision(stand: Stand, statement: OpStatement): Open | undefined {
+function openDivision(stand: ProofContext, statement: OpStatement): ProofGap | undefined {
   const { model, contexts } = stand;
   for (const step of divisionsIn(model)) {
     if (step.statement !== statement) continue;
@@ -50,10 +50,10 @@ function openDivision(stand: Stand, statement: OpStatement): Open | undefined {
     const natural = atLeast(dividend, number(0));
     // What is known of a dividend, such as an offset below `b * c`, may say that a divisor is positive.
     polynomialOf(known, dividend);
-    const open = [positive, natural].find((each) => !proves(known, each));
+    const open = [positive, natural].find((each) => !entails(known, each));
     if (!open) continue;
     const question = {
-      holds: all(positive, natural),
+      holds: andTerm(positive, natural),
       given: path,
       variables: [...scope, ...lanes],
       places: [statement.at],
@@ -64,7 +64,7 @@ function openDivision(stand: Stand, statement: OpStatement): Open | undefined {
         ? "nothing shows that the divisor is positive"
         : "nothing shows that the dividend is not negative";
     const remedy = open === positive ? "divide by another" : "add a multiple of the divisor first";
-    return { question, missing: `${goal}${reasonOf(model, remedy, [open], path)}` };
+    return { question, missing: `${goal}${describeUnknowns(model, remedy, [open], path)}` };
   }
   return undefined;
 }
@@ -76,7 +76,7 @@ interface Operands {
 }
 
 /** The operands of any lane, active or not. */
-function operandsOf({ environment }: Model, { statement, terms }: OpStep): Operands {
+function operandsOf({ environment }: SymbolicModel, { statement, terms }: OpStep): Operands {
   const { op, results } = statement;
   const lane = environment.lanes(`lane ${environment.nameOf(statement)}`, environment.shape(results[0]!.type));
   const [x, divisor] = terms.map((each) => each && at(each, lane));

@@ -1,10 +1,10 @@
 /** The bounds on sizes that follow from the grid: the wrapper refuses a launch with more programs than GPUs take. */
 import { MAX_GRID } from "../../types/limits.js";
 import { NEXT_POWER, product, sum, type Term } from "../../symbolic/term.js";
-import type { Model } from "../model/model.js";
+import type { SymbolicModel } from "../model/model.js";
 
 /** `H <= 65535`, of each axis that may have more. Of the first axis only products of sizes reach its limit. */
-export function gridLimits({ launch: { grid } }: Model): readonly string[] {
+export function gridLimits({ launch: { grid } }: SymbolicModel): readonly string[] {
   return grid.flatMap((size, axis) => {
     const most = MAX_GRID[axis]!;
     const isSmall = size.kind === "number" || (axis === 0 && size.kind !== "product");

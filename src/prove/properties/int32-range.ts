@@ -1,38 +1,38 @@
 /** Whether a value stays in int32: by numbers in place of what is small, and by each of two in place of the larger of them. */
 import type { Term } from "../../symbolic/term.js";
-import { isAtLeastZero } from "../algebra/non-negativity.js";
+import { provesNonNegative } from "../algebra/non-negativity.js";
 import { times } from "../algebra/exact-integer.js";
 import { polynomialOf } from "../algebra/interpret.js";
-import { atLeastZero, isOwn, type Knowledge } from "../algebra/facts.js";
+import { atLeastZero, isDefinedHere, type FactSet } from "../algebra/facts.js";
 import { type Monomial, UNIT } from "../algebra/monomial.js";
 import { add, atom, constant, multiply, ONE, type Polynomial, single, subtract } from "../algebra/polynomial.js";
 import { LIMIT } from "../algebra/products.js";
 
-export function isInside(here: Knowledge, value: Term): boolean {
+export function fitsInt32(here: FactSet, value: Term): boolean {
   const p = polynomialOf(here, value);
   return holds(here, p, "most") && holds(here, p, "least");
 }
 
 /** Notes what was found inside: it bounds its quotients. */
-export function noteInside(here: Knowledge, value: Term): void {
+export function recordInt32Range(here: FactSet, value: Term): void {
   here.add(atLeastZero(room(polynomialOf(here, value), "most")));
 }
 
 type End = "least" | "most";
 
-function holds(here: Knowledge, p: Polynomial, end: End): boolean {
+function holds(here: FactSet, p: Polynomial, end: End): boolean {
   const ways = (of: Polynomial): readonly Polynomial[] => {
     const rounded = withoutSmall(here, of, end);
     return [rounded, ...(rounded === of ? [] : [of])].map((each) => room(each, end));
   };
-  const isCertain = (of: Polynomial): boolean => ways(of).some((way) => isAtLeastZero(here, way, "products"));
+  const isCertain = (of: Polynomial): boolean => ways(of).some((way) => provesNonNegative(here, way, "products"));
   if (isCertain(p)) return true;
   const either = eitherOf(here, p);
   // Cases cost far more, and most goals need none.
-  if ((either.length > 1 && either.every(isCertain)) || ways(p).some((way) => isAtLeastZero(here, way, "cases")))
+  if ((either.length > 1 && either.every(isCertain)) || ways(p).some((way) => provesNonNegative(here, way, "cases")))
     return true;
   // Numbers that a launch gives may bound it which the symbol is not known to be above.
-  return isAtLeastZero(here, room(p, end, constant(2 ** 31)), "products");
+  return provesNonNegative(here, room(p, end, constant(2 ** 31)), "products");
 }
 
 /** How far it is from an end of int32. */
@@ -41,7 +41,7 @@ function room(p: Polynomial, end: End, limit: Polynomial = atom(LIMIT)): Polynom
 }
 
 /** Those of which one is the polynomial: with each of two in place of the smaller or the larger of them. */
-function eitherOf(here: Knowledge, p: Polynomial): readonly Polynomial[] {
+function eitherOf(here: FactSet, p: Polynomial): readonly Polynomial[] {
   for (const [monomial, by] of p) {
     const definition = here.definitionOf(monomial);
     const rest = subtract(p, single(monomial, by));
@@ -54,10 +54,10 @@ function eitherOf(here: Knowledge, p: Polynomial): readonly Polynomial[] {
 }
 
 /** Of `divisor * quotient` what is divided, less what remains, where that has the smaller or the larger of two in it. */
-function wholeOf(here: Knowledge, monomial: Monomial): Polynomial | undefined {
+function wholeOf(here: FactSet, monomial: Monomial): Polynomial | undefined {
   for (const name of monomial.degree > 1 ? monomial.atoms : []) {
     const definition = here.definitions.get(name);
-    if (definition?.kind !== "division" || definition.quotient !== name || !isOwn(here, definition)) continue;
+    if (definition?.kind !== "division" || definition.quotient !== name || !isDefinedHere(here, definition)) continue;
     const { dividend, divisor, remainder } = definition;
     const isExtreme = dividend.monomials.some((each) => here.definitionOf(each)?.kind === "extreme");
     if (isExtreme && multiply(divisor, atom(name)).key === single(monomial).key)
@@ -69,7 +69,7 @@ function wholeOf(here: Knowledge, monomial: Monomial): Polynomial | undefined {
 const SMALL = 2 ** 22;
 
 /** With numbers in place of what is small whatever the shape, such as lanes: no less, or no more, than it is. */
-function withoutSmall(here: Knowledge, p: Polynomial, end: End): Polynomial {
+function withoutSmall(here: FactSet, p: Polynomial, end: End): Polynomial {
   let result = p;
   for (const [monomial, by] of p) {
     if (monomial === UNIT) continue;

@@ -8,11 +8,11 @@ import { resultsOf } from "../../ir/walk.js";
 import { atLeast, atMost, below, number, product, sum, symbol, type Term } from "../../symbolic/term.js";
 import { INT32_REACH, MAX_GRID, MAX_NUMEL } from "../../types/limits.js";
 import { Budget } from "../algebra/budget.js";
-import { Contexts } from "../model/fact-scopes.js";
+import { FactScopes } from "../model/fact-scopes.js";
 import type { OpStep } from "../model/events.js";
-import type { Knowledge } from "../algebra/facts.js";
+import type { FactSet } from "../algebra/facts.js";
 import { isPositive } from "../model/launch.js";
-import type { Model } from "../model/model.js";
+import type { SymbolicModel } from "../model/model.js";
 import { LIMIT } from "../algebra/products.js";
 import { CONTENTS } from "../model/input-elements.js";
 
@@ -28,10 +28,10 @@ const reach = () => sum(limit(), number(INT32_REACH - END));
 export class Int32 {
   /** Apart from that of other properties, which do not suffer from numbers that nothing bounds. */
   readonly #budget = new Budget(32_000, 5_000);
-  readonly #contexts: Contexts;
+  readonly #contexts: FactScopes;
 
-  constructor(model: Model) {
-    this.#contexts = new Contexts(model, this.#budget, limitsOf(model), (name, given, value, inProgram) => [
+  constructor(model: SymbolicModel) {
+    this.#contexts = new FactScopes(model, this.#budget, limitsOf(model), (name, given, value, inProgram) => [
       ...model.environment.factsOf(name, given, value, inProgram),
       ...(name.startsWith(CONTENTS) ? [atMost(value, reach()), atLeast(sum(value, reach()), number(0))] : []),
     ]);
@@ -49,12 +49,12 @@ export class Int32 {
   }
 
   /** What holds where a step stands, of any lane. */
-  onPath({ path, scope }: OpStep, lanes: readonly string[]): Knowledge {
+  onPath({ path, scope }: OpStep, lanes: readonly string[]): FactSet {
     return this.#contexts.onPath(path, scope, lanes);
   }
 }
 
-function limitsOf({ ir, checked, launch, environment }: Model): readonly Term[] {
+function limitsOf({ ir, checked, launch, environment }: SymbolicModel): readonly Term[] {
   const reached = new Set(checked.flatMap((each) => (each.kind === "reach" ? [each.param.name] : [])));
   const ofTensor = (param: TensorParam): readonly Term[] => {
     // What is not given has no size that a launch compares.

@@ -3,10 +3,10 @@
  * in bounds is right all the same: int32 counts modulo 2^32, and the wrapper refuses tensors that it does not reach.
  */
 import { type Argument, isValue, type KernelIR, type OpStatement, type Statement, type Value } from "../../ir/nodes.js";
-import type { IntegerMeaning } from "../../symbolic/integer-semantics.js";
+import type { IntegerSemantics } from "../../symbolic/integer-semantics.js";
 import { argumentsOf, valuesIn, walkAll } from "../../ir/walk.js";
 
-const MODULAR: ReadonlySet<IntegerMeaning | undefined> = new Set<IntegerMeaning>(["sum", "difference", "product"]);
+const MODULAR: ReadonlySet<IntegerSemantics | undefined> = new Set<IntegerSemantics>(["sum", "difference", "product"]);
 
 const yieldedIn = (statement: Statement): readonly Argument[] =>
   statement.kind === "if"

@@ -7,24 +7,24 @@ import type { FindingCode } from "../../diagnostics/catalog/index.js";
 import type { Location } from "../../diagnostics/diagnostic.js";
 import { type Argument, isFunction, type Value } from "../../ir/nodes.js";
 import { walk } from "../../ir/walk.js";
-import { all, atLeast, below, number, product, sum, type Term, termsIn } from "../../symbolic/term.js";
+import { andTerm, atLeast, below, number, product, sum, type Term, termsIn } from "../../symbolic/term.js";
 import { type DTypeName, dtypeTable, isSigned, members } from "../../types/dtype.js";
-import { isAtLeastZero } from "../algebra/non-negativity.js";
-import { type OpStep, opsIn } from "../model/events.js";
-import { isInside, noteInside } from "./int32-range.js";
+import { provesNonNegative } from "../algebra/non-negativity.js";
+import { type OpStep, opEvents } from "../model/events.js";
+import { fitsInt32, recordInt32Range } from "./int32-range.js";
 import { Int32 } from "./int32.js";
 import { polynomialOf } from "../algebra/interpret.js";
-import type { Model } from "../model/model.js";
+import type { SymbolicModel } from "../model/model.js";
 import { offsetsOnly } from "./offsets-only.js";
-import type { Duties, Open, Stand } from "./obligations.js";
+import type { ObligationGenerator, ProofGap, ProofContext } from "./obligations.js";
 import { at, namesOf, type TermTile } from "../model/symbolic.js";
-import { reasonOf } from "./describe.js";
+import { describeUnknowns } from "./describe.js";
 
 const END = 2n ** 31n;
 const WRAPS: readonly FindingCode[] = ["overflow"];
 
 /** One duty for each line with arithmetic that may wrap. */
-export const overflowDuties: Duties = (models) => {
+export const overflowObligations: ObligationGenerator = (models) => {
   const places = new Map<string, Location | undefined>();
   for (const model of models)
     for (const { statement } of arithmeticIn(model)) places.set(lineOf(statement.at), statement.at);
@@ -32,7 +32,7 @@ export const overflowDuties: Duties = (models) => {
     property: "overflow",
     of: "the arithmetic of indices",
     at: place,
-    asks: (stand) => openLine(stand, line),
+    prove: (stand) => openLine(stand, line),
   }));
 };
 
@@ -41,10 +41,10 @@ const lineOf = (place: Location | undefined): string => `${place?.file}:${place?
 /** An op whose result may lie beyond int32, with what it makes. */
 type Arithmetic = OpStep & { readonly made: TermTile };
 
-function arithmeticIn({ ir, flow }: Model): readonly Arithmetic[] {
+function arithmeticIn({ ir, flow }: SymbolicModel): readonly Arithmetic[] {
   const indices = indexValues(ir);
   const isOffset = offsetsOnly(ir);
-  return opsIn(flow).filter((step): step is Arithmetic => {
+  return opEvents(flow).filter((step): step is Arithmetic => {
     const { op, results } = step.statement;
     const [result] = results;
     if (!result || !step.made || !indices.has(result) || isOffset(result)) return false;
@@ -76,7 +76,7 @@ function computes(callee: Argument | undefined): boolean {
   return wraps;
 }
 
-function openLine(stand: Stand, line: string): Open | undefined {
+function openLine(stand: ProofContext, line: string): ProofGap | undefined {
   const found = rangesOf(stand);
   found.limits.begin();
   for (const step of found.steps) {
@@ -87,7 +87,7 @@ function openLine(stand: Stand, line: string): Open | undefined {
     const dtype = dtypeOf(step);
     const end = 2 ** (dtypeTable[dtype].bits - 1);
     const question = {
-      holds: all(...values.flatMap((value) => [below(value, number(end)), atLeast(value, number(-end))])),
+      holds: andTerm(...values.flatMap((value) => [below(value, number(end)), atLeast(value, number(-end))])),
       given: path,
       variables: [...scope, ...lanes],
       places: [statement.at],
@@ -97,7 +97,7 @@ function openLine(stand: Stand, line: string): Open | undefined {
     const { spelling, name } = statement.op;
     const what = spelling.form === "infix" ? spelling.operator : `tl.${name}`;
     const wider = isInt32(step) ? "int64" : "int32";
-    const reason = reasonOf(stand.model, `cast an operand to tl.${wider} first`, values, path);
+    const reason = describeUnknowns(stand.model, `cast an operand to tl.${wider} first`, values, path);
     return {
       question,
       missing: `nothing shows that the result of ${what} stays in ${dtype}${reason}`,
@@ -111,9 +111,9 @@ const isLarge = (values: readonly Term[]): boolean =>
   [...termsIn(...values)].some(({ kind, value }) => kind === "number" && (value >= LARGE || -value >= LARGE));
 const LARGE = 2n ** 16n;
 
-const known = new WeakMap<Model, Ranges>();
+const known = new WeakMap<SymbolicModel, Ranges>();
 
-function rangesOf(stand: Stand): Ranges {
+function rangesOf(stand: ProofContext): Ranges {
   let ranges = known.get(stand.model);
   if (!ranges) known.set(stand.model, (ranges = new Ranges(stand)));
   return ranges;
@@ -128,7 +128,7 @@ class Ranges {
   /** Results that may have wrapped. */
   readonly #doubtful = new Set<TermTile>();
 
-  constructor(readonly stand: Stand) {
+  constructor(readonly stand: ProofContext) {
     this.steps = arithmeticIn(stand.model);
     this.limits = new Int32(stand.model);
   }
@@ -179,7 +179,7 @@ class Ranges {
       this.stand.model.environment.shape(whole.statement.results[0]!.type),
     );
     const isNatural = (each: TermTile | undefined): boolean =>
-      each !== undefined && isAtLeastZero(here, polynomialOf(here, at(each, lane)), "products");
+      each !== undefined && provesNonNegative(here, polynomialOf(here, at(each, lane)), "products");
     return whole.terms.every(isNatural) && this.isInside(whole) && !this.#doubtful.has(whole.made);
   }
 
@@ -192,8 +192,8 @@ class Ranges {
       const key = `${value.id} | ${step.path.map(({ id }) => id).join()} | ${step.scope.join()}`;
       let inside = this.#values.get(key);
       const here = this.limits.onPath(step, lanes);
-      if (inside === undefined) this.#values.set(key, (inside = isInside(here, value)));
-      if (inside && values.length > 1) noteInside(here, value);
+      if (inside === undefined) this.#values.set(key, (inside = fitsInt32(here, value)));
+      if (inside && values.length > 1) recordInt32Range(here, value);
       return inside;
     });
   }

@@ -4,20 +4,20 @@
  */
 import type { FindingCode } from "../../diagnostics/catalog/index.js";
 import type { OpStatement } from "../../ir/nodes.js";
-import { all, equal, substitute, symbol, type Term, TRUE } from "../../symbolic/term.js";
-import { assume, proves } from "../algebra/interpret.js";
-import { openBound } from "./bounds.js";
+import { andTerm, equal, substitute, symbol, type Term, TRUE } from "../../symbolic/term.js";
+import { assume, entails } from "../algebra/interpret.js";
+import { firstUnprovedBound } from "./bounds.js";
 import { invert } from "../model/inverse.js";
-import type { Duties, Open, Stand } from "./obligations.js";
+import type { ObligationGenerator, ProofGap, ProofContext } from "./obligations.js";
 import { assumeRows, isRow, provesSame } from "../model/partitions.js";
 import type { Access } from "../model/accesses.js";
-import type { Question } from "../counterexample.js";
-import { accessInWords, reasonOf } from "./describe.js";
+import type { RefutationQuery } from "../counterexample.js";
+import { describeAccess, describeUnknowns } from "./describe.js";
 
 const MEET: readonly FindingCode[] = ["race", "lane-conflict"];
 
 /** One duty for each access of a tensor that is written, but for atomics that meet atomics alone. */
-export const raceDuties: Duties = (models) => {
+export const raceObligations: ObligationGenerator = (models) => {
   const statements = new Map<OpStatement, Access>();
   const trusted = new Map<OpStatement, string | undefined>();
   for (const { accesses } of models)
@@ -29,10 +29,10 @@ export const raceDuties: Duties = (models) => {
     }
   return [...statements].map(([statement, access]) => ({
     property: "race",
-    of: accessInWords(access),
+    of: describeAccess(access),
     at: statement.at,
     waived: trusted.get(statement),
-    asks: (stand) => openRace(stand, statement),
+    prove: (stand) => openRace(stand, statement),
   }));
 };
 
@@ -45,7 +45,7 @@ function partners(access: Access, accesses: readonly Access[]): readonly Access[
   return does === "store" ? [access, ...before] : before.filter((other) => other.does === "store");
 }
 
-function openRace(stand: Stand, statement: OpStatement): Open | undefined {
+function openRace(stand: ProofContext, statement: OpStatement): ProofGap | undefined {
   const { accesses } = stand.model;
   for (const access of accesses) {
     if (access.statement !== statement) continue;
@@ -57,7 +57,7 @@ function openRace(stand: Stand, statement: OpStatement): Open | undefined {
         return { question: mayShow ? anywhere : undefined, missing };
       }
       // An index that leaves its axis reaches elements that another index stands for.
-      const outside = [access, other].find((each) => openBound(stand.contexts, each));
+      const outside = [access, other].find((each) => firstUnprovedBound(stand.contexts, each));
       if (outside) return { question: anywhere, missing: missingBounds(outside) };
       const open = openMeeting(stand, access, other);
       if (open) return open;
@@ -67,7 +67,7 @@ function openRace(stand: Stand, statement: OpStatement): Open | undefined {
 }
 
 /** Where two accesses may meet: in different programs, or, of one store, in lanes that may write different values. */
-function openMeeting(stand: Stand, access: Access, other: Access): Open | undefined {
+function openMeeting(stand: ProofContext, access: Access, other: Access): ProofGap | undefined {
   const { model } = stand;
   const programs = model.launch.program.slice(0, model.launch.grid.length).map(({ name }) => name);
   const isApart = provesOwnProgram(stand, access, other, programs) || provesOwnProgram(stand, other, access, programs);
@@ -85,7 +85,7 @@ const elementOf = (axis: number): string => `element ${axis}`;
 
 /** Programs and lanes of an access as terms of the element's index. */
 function inverseOf(
-  { model, contexts }: Stand,
+  { model, contexts }: ProofContext,
   access: Access,
   variables: readonly string[],
 ): ReadonlyMap<string, Term> {
@@ -94,7 +94,12 @@ function inverseOf(
 }
 
 /** Whether an inverse, given the element that an active lane of an access reaches, returns its own program or lane. */
-function returns({ model, contexts }: Stand, access: Access, from: ReadonlyMap<string, Term>, name: string): boolean {
+function returns(
+  { model, contexts }: ProofContext,
+  access: Access,
+  from: ReadonlyMap<string, Term>,
+  name: string,
+): boolean {
   const found = from.get(name);
   if (!found) return false;
   const elements = new Map(access.axes.map(({ index }, axis) => [elementOf(axis), index]));
@@ -112,7 +117,7 @@ function returns({ model, contexts }: Stand, access: Access, from: ReadonlyMap<s
 }
 
 /** Whether the element says which program reaches it, by one access and by the other. */
-function provesOwnProgram(stand: Stand, access: Access, other: Access, programs: readonly string[]): boolean {
+function provesOwnProgram(stand: ProofContext, access: Access, other: Access, programs: readonly string[]): boolean {
   const from = inverseOf(stand, other, [...other.scope, ...other.lanes]);
   return programs.every(
     (name) => returns(stand, other, from, name) && (access === other || returns(stand, access, from, name)),
@@ -120,7 +125,7 @@ function provesOwnProgram(stand: Stand, access: Access, other: Access, programs:
 }
 
 /** Whether, in one program and one turn, the element says which lane writes it. */
-function provesOwnLanes(stand: Stand, access: Access, lanes: readonly string[]): boolean {
+function provesOwnLanes(stand: ProofContext, access: Access, lanes: readonly string[]): boolean {
   const from = inverseOf(stand, access, access.lanes);
   return lanes.every((name) => returns(stand, access, from, name));
 }
@@ -128,7 +133,12 @@ function provesOwnLanes(stand: Stand, access: Access, lanes: readonly string[]):
 // ---- by two points ----------------------------------------------------------------------------------------------------
 
 /** Whether these variables of two active lanes that reach one element are certainly equal. */
-function provesSameInBoth({ contexts }: Stand, access: Access, other: Access, names: readonly string[]): boolean {
+function provesSameInBoth(
+  { contexts }: ProofContext,
+  access: Access,
+  other: Access,
+  names: readonly string[],
+): boolean {
   // Two lanes of one store meet in one program and one turn; else all may differ.
   const changed = access === other && names.every((name) => access.lanes.includes(name)) ? other.lanes : pointOf(other);
   const second = new Map(changed.map((name) => [name, symbol(`${name}'`)]));
@@ -137,7 +147,7 @@ function provesSameInBoth({ contexts }: Stand, access: Access, other: Access, na
   for (const condition of [...contexts.rangesOf(pointOf(other)), ...path, mask])
     assume(known, substitute(condition, second));
   axes.forEach(({ index }, axis) => assume(known, equal(access.axes[axis]!.index, substitute(index, second))));
-  return proves(known, all(...names.map((name) => equal(symbol(name), second.get(name) ?? symbol(name)))));
+  return entails(known, andTerm(...names.map((name) => equal(symbol(name), second.get(name) ?? symbol(name)))));
 }
 
 const pointOf = ({ scope, lanes }: Access): readonly string[] => [...scope, ...lanes];
@@ -145,7 +155,7 @@ const pointOf = ({ scope, lanes }: Access): readonly string[] => [...scope, ...l
 // ---- words ------------------------------------------------------------------------------------------------------------
 
 /** Two points that reach one element in different programs; or in different lanes of one program and turn. */
-function questionOf(access: Access, other: Access, own: readonly string[]): Question {
+function questionOf(access: Access, other: Access, own: readonly string[]): RefutationQuery {
   const areLanes = own.some((name) => access.lanes.includes(name));
   const accesses = [...new Set([access, other])];
   const meets = accesses.map((each) => ({
@@ -155,10 +165,17 @@ function questionOf(access: Access, other: Access, own: readonly string[]): Ques
     own,
   }));
   const places = accesses.map(({ statement }) => statement.at);
-  return { holds: TRUE, given: [], variables: [...new Set(accesses.flatMap(pointOf))], places, finds: MEET, meets };
+  return {
+    holds: TRUE,
+    given: [],
+    variables: [...new Set(accesses.flatMap(pointOf))],
+    places,
+    finds: MEET,
+    conflict: meets,
+  };
 }
 
-function missingOrder({ model }: Stand, access: Access, other: Access): string {
+function missingOrder({ model }: ProofContext, access: Access, other: Access): string {
   const name = access.tensor?.name;
   const goal =
     access === other
@@ -167,18 +184,18 @@ function missingOrder({ model }: Stand, access: Access, other: Access): string {
   return `${goal}${reason(model, [access, other])}`;
 }
 
-function missingLanes({ model }: Stand, access: Access): string {
+function missingLanes({ model }: ProofContext, access: Access): string {
   return `nothing shows that no two lanes of it write different values to one element of ${access.tensor?.name}${reason(model, [access])}`;
 }
 
 function missingBounds(access: Access): string {
-  return `${accessInWords(access)}${lineOf(access)} may leave it, and then reaches the elements of other programs; mend that first`;
+  return `${describeAccess(access)}${lineOf(access)} may leave it, and then reaches the elements of other programs; mend that first`;
 }
 
 const lineOf = ({ statement }: Access): string => (statement.at ? ` in line ${statement.at.line}` : "");
 
-function reason(model: Stand["model"], accesses: readonly Access[]): string {
+function reason(model: ProofContext["model"], accesses: readonly Access[]): string {
   const index = accesses.flatMap(({ axes }) => axes.map((axis) => axis.index));
   const around = accesses.flatMap(({ mask, path }) => [mask, ...path]);
-  return reasonOf(model, "use an atomic, or let the index say which program it is", index, around);
+  return describeUnknowns(model, "use an atomic, or let the index say which program it is", index, around);
 }

@@ -1,14 +1,14 @@
 /** What comes in with each program and turn, and what accesses share there. */
 import { expect, test } from "vitest";
 import { Budget } from "../../../src/prove/algebra/budget.js";
-import { assume, proves } from "../../../src/prove/algebra/interpret.js";
-import { Knowledge } from "../../../src/prove/algebra/facts.js";
+import { assume, entails } from "../../../src/prove/algebra/interpret.js";
+import { FactSet } from "../../../src/prove/algebra/facts.js";
 import { levelsOf } from "../../../src/prove/model/levels.js";
 import { divide } from "../../../src/prove/model/shared-divisions.js";
 import { atLeast, below, number, quotient, remainder, sum, symbol } from "../../../src/symbolic/term.js";
 
 const [p, turn, K] = [symbol("p"), symbol("turn"), symbol("K")];
-const nothing = () => new Knowledge({ budget: new Budget(10_000), callFacts: () => [] });
+const nothing = () => new FactSet({ budget: new Budget(10_000), callFacts: () => [] });
 
 test("a condition comes in with the last program or turn that it speaks of", () => {
   const [ofSizes, ofProgram, ofBoth] = [atLeast(K, number(1)), below(p, K), below(sum(p, turn), K)];
@@ -36,7 +36,7 @@ test("only what is certainly not negative is divided before more is known", () =
   assume(inside, atLeast(p, number(0)));
   divide(inside, term);
   expect(inside.seen.get(term)).toBeDefined();
-  expect(proves(inside.child(), atLeast(term, number(0)))).toBe(true);
+  expect(entails(inside.child(), atLeast(term, number(0)))).toBe(true);
 });
 
 test("what is divided hangs on no quotient that waits", () => {

@@ -1,10 +1,10 @@
 /** Reasoning about terms is right: what is proved holds for all values, and contradictions have no solution. */
 import { describe, expect, test } from "vitest";
 import { Budget } from "../../../src/prove/algebra/budget.js";
-import { isAtLeastZero } from "../../../src/prove/algebra/non-negativity.js";
+import { provesNonNegative } from "../../../src/prove/algebra/non-negativity.js";
 import { contradict } from "../../../src/prove/algebra/contradiction.js";
-import { assume, polynomialOf, proves } from "../../../src/prove/algebra/interpret.js";
-import { Knowledge } from "../../../src/prove/algebra/facts.js";
+import { assume, polynomialOf, entails } from "../../../src/prove/algebra/interpret.js";
+import { FactSet } from "../../../src/prove/algebra/facts.js";
 import { monomialOf } from "../../../src/prove/algebra/monomial.js";
 import {
   add,
@@ -17,25 +17,25 @@ import {
   subtract,
   ZERO,
 } from "../../../src/prove/algebra/polynomial.js";
-import { SharedMap } from "../../../src/prove/algebra/copy-on-write-map.js";
+import { CopyOnWriteMap } from "../../../src/prove/algebra/copy-on-write-map.js";
 import { Valuation } from "../../../src/prove/valuation.js";
 import {
-  all,
+  andTerm,
   atLeast,
   atMost,
   below,
   cdiv,
-  choice,
+  iteTerm,
   difference,
   equal,
-  greatest,
-  least,
+  maxTerm,
+  minTerm,
   not,
   number,
   product,
   quotient,
   remainder,
-  some,
+  orTerm,
   sum,
   symbol,
   type Term,
@@ -43,8 +43,8 @@ import {
 import { fc, runsOf } from "../../support/property.js";
 
 const STEPS = 2_000;
-const knowing = (...facts: readonly Term[]): Knowledge => {
-  const known = new Knowledge({ budget: new Budget(STEPS), callFacts: () => [] });
+const knowing = (...facts: readonly Term[]): FactSet => {
+  const known = new FactSet({ budget: new Budget(STEPS), callFacts: () => [] });
   for (const fact of facts) assume(known, fact);
   return known;
 };
@@ -62,16 +62,16 @@ const integers: fc.Arbitrary<Term> = fc.letrec<{ term: Term; truth: Term }>((tie
     fc.tuple(tie("term"), tie("term")).map(([x, y]) => product(x, y)),
     fc.tuple(tie("term"), tie("term"), fc.boolean()).map(([x, y, floors]) => quotient(x, y, floors)),
     fc.tuple(tie("term"), tie("term"), fc.boolean()).map(([x, y, floors]) => remainder(x, y, floors)),
-    fc.tuple(tie("term"), tie("term")).map(([x, y]) => least(x, y)),
-    fc.tuple(tie("term"), tie("term")).map(([x, y]) => greatest(x, y)),
-    fc.tuple(tie("truth"), tie("term"), tie("term")).map(([t, x, y]) => choice(t, x, y)),
+    fc.tuple(tie("term"), tie("term")).map(([x, y]) => minTerm(x, y)),
+    fc.tuple(tie("term"), tie("term")).map(([x, y]) => maxTerm(x, y)),
+    fc.tuple(tie("truth"), tie("term"), tie("term")).map(([t, x, y]) => iteTerm(t, x, y)),
   ),
   truth: fc.oneof(
     { depthSize: "small" },
     fc.tuple(tie("term"), tie("term")).map(([x, y]) => atMost(x, y)),
     fc.tuple(tie("term"), tie("term")).map(([x, y]) => equal(x, y)),
-    fc.tuple(tie("truth"), tie("truth")).map(([x, y]) => all(x, y)),
-    fc.tuple(tie("truth"), tie("truth")).map(([x, y]) => some(x, y)),
+    fc.tuple(tie("truth"), tie("truth")).map(([x, y]) => andTerm(x, y)),
+    fc.tuple(tie("truth"), tie("truth")).map(([x, y]) => orTerm(x, y)),
     tie("truth").map(not),
   ),
 })).term;
@@ -100,7 +100,7 @@ test("what is proved from facts holds wherever the facts do", () => {
   let proved = 0;
   fc.assert(
     fc.property(fc.array(truths, { maxLength: 3 }), truths, (facts, goal) => {
-      if (!proves(knowing(atLeast(a, n(0)), ...facts), goal)) return;
+      if (!entails(knowing(atLeast(a, n(0)), ...facts), goal)) return;
       proved++;
       for (const values of assignments()) {
         const at = new Valuation(values);
@@ -120,7 +120,7 @@ const plain: fc.Arbitrary<Term> = fc.letrec<{ term: Term }>((tie) => ({
     fc.constantFrom(a, b, c),
     fc.integer({ min: -3, max: 6 }).map(n),
     fc
-      .tuple(tie("term"), tie("term"), fc.constantFrom(sum, difference, product, least, greatest))
+      .tuple(tie("term"), tie("term"), fc.constantFrom(sum, difference, product, minTerm, maxTerm))
       .map(([x, y, make]) => make(x, y)),
     fc
       .tuple(tie("term"), fc.integer({ min: 1, max: 5 }), fc.constantFrom(quotient, remainder), fc.boolean())
@@ -184,32 +184,32 @@ describe("what kernels need is proved", () => {
     ["b·(x // b) + x % b is x", [], equal(sum(product(b, quotient(c, b)), remainder(c, b)), c)],
     ["a block's start is before the end", [below(c, cdiv(a, b))], below(product(c, b), a)],
     ["(b·x + y) // b is x for a small y", [below(c, b)], equal(quotient(sum(product(a, b), c), b), a)],
-    ["the smaller of two is no larger than either", [], all(atMost(least(a, b), a), atMost(least(a, b), b))],
+    ["the smaller of two is no larger than either", [], andTerm(atMost(minTerm(a, b), a), atMost(minTerm(a, b), b))],
     [
       "floors of exact multiples need no sign",
       [],
       equal(quotient(product(n(8), symbol("d")), n(8), true), symbol("d")),
     ],
-    ["one of two cases", [some(atLeast(a, n(5)), atLeast(b, n(5)))], atLeast(sum(a, b), n(6))],
+    ["one of two cases", [orTerm(atLeast(a, n(5)), atLeast(b, n(5)))], atLeast(sum(a, b), n(6))],
   ] as const)("%s", (_, facts, goal) => {
-    expect(proves(knowing(...positive, ...facts), goal)).toBe(true);
+    expect(entails(knowing(...positive, ...facts), goal)).toBe(true);
   });
 
   test("and not where a fact is missing", () => {
-    expect(proves(knowing(), below(remainder(c, a), a))).toBe(false);
-    expect(proves(knowing(...positive), below(quotient(c, b), cdiv(a, b)))).toBe(false);
-    expect(proves(knowing(...positive), below(product(c, b), a))).toBe(false);
-    expect(proves(knowing(...positive, atLeast(a, sum(b, n(-1)))), atLeast(quotient(a, b), n(1)))).toBe(false);
+    expect(entails(knowing(), below(remainder(c, a), a))).toBe(false);
+    expect(entails(knowing(...positive), below(quotient(c, b), cdiv(a, b)))).toBe(false);
+    expect(entails(knowing(...positive), below(product(c, b), a))).toBe(false);
+    expect(entails(knowing(...positive, atLeast(a, sum(b, n(-1)))), atLeast(quotient(a, b), n(1)))).toBe(false);
     // A row of a grid, a column of a group of rows, and blocks that are at least so long.
-    expect(proves(knowing(...positive, below(c, product(a, b))), below(quotient(c, a), b))).toBe(true);
-    expect(proves(knowing(...positive, atMost(c, product(a, b))), below(quotient(c, a), b))).toBe(false);
+    expect(entails(knowing(...positive, below(c, product(a, b))), below(quotient(c, a), b))).toBe(true);
+    expect(entails(knowing(...positive, atMost(c, product(a, b))), below(quotient(c, a), b))).toBe(false);
     const place = remainder(c, product(a, b));
-    expect(proves(knowing(...positive), below(quotient(place, b), a))).toBe(true);
-    expect(proves(knowing(...positive), below(quotient(place, b), sum(a, n(-1))))).toBe(false);
+    expect(entails(knowing(...positive), below(quotient(place, b), a))).toBe(true);
+    expect(entails(knowing(...positive), below(quotient(place, b), sum(a, n(-1))))).toBe(false);
     const long = knowing(atLeast(b, n(4)), atLeast(a, b));
     const more = sum(quotient(a, b), n(-1));
-    expect(proves(long, atMost(product(n(4), more), difference(a, b)))).toBe(true);
-    expect(proves(long, atMost(product(n(5), more), difference(a, b)))).toBe(false);
+    expect(entails(long, atMost(product(n(4), more), difference(a, b)))).toBe(true);
+    expect(entails(long, atMost(product(n(5), more), difference(a, b)))).toBe(false);
   });
 });
 
@@ -220,19 +220,19 @@ describe("what is shared out by quotients of products", () => {
   const share = cdiv(steps, b);
   const natural = [atLeast(a, n(1)), atLeast(b, n(1)), atLeast(c, n(1)), atLeast(place, n(0))];
   /** Whether it follows without products and cases: what a quotient is bounded by is known with it. */
-  const follows = (known: Knowledge, { parts: [x, y] }: Term): boolean =>
-    isAtLeastZero(known, subtract(polynomialOf(known, y!), polynomialOf(known, x!)), "sums");
+  const follows = (known: FactSet, { parts: [x, y] }: Term): boolean =>
+    provesNonNegative(known, subtract(polynomialOf(known, y!), polynomialOf(known, x!)), "sums");
 
   test("the blocks that cover the smaller of two are no more than those of either", () => {
     const known = knowing(...natural, atLeast(shares, n(0)));
-    expect(follows(known, atMost(cdiv(least(shares, steps), a), c))).toBe(true);
-    expect(proves(known, below(cdiv(least(shares, steps), a), c))).toBe(false);
-    expect(proves(known, atMost(cdiv(greatest(shares, steps), a), c))).toBe(false);
+    expect(follows(known, atMost(cdiv(minTerm(shares, steps), a), c))).toBe(true);
+    expect(entails(known, below(cdiv(minTerm(shares, steps), a), c))).toBe(false);
+    expect(entails(known, atMost(cdiv(maxTerm(shares, steps), a), c))).toBe(false);
     // Less than the larger is more than less than either.
     const left = (of: Term): Term => cdiv(difference(product(n(2), steps), of), a);
     const above = knowing(...natural, atLeast(shares, n(0)), atMost(shares, product(n(2), steps)));
-    expect(follows(above, atMost(left(greatest(shares, steps)), c))).toBe(true);
-    expect(proves(above, atMost(left(least(shares, steps)), c))).toBe(false);
+    expect(follows(above, atMost(left(maxTerm(shares, steps)), c))).toBe(true);
+    expect(entails(above, atMost(left(minTerm(shares, steps)), c))).toBe(false);
   });
 
   test("every place belongs to one of those who share", () => {
@@ -240,14 +240,14 @@ describe("what is shared out by quotients of products", () => {
     const known = knowing(...natural, below(place, c));
     const last = sum(product(place, a), a, n(-1));
     expect(follows(known, below(owner(last), b))).toBe(true);
-    expect(proves(known, below(owner(sum(last, n(1))), b))).toBe(false);
-    expect(proves(known, below(owner(last), sum(b, n(-1))))).toBe(false);
+    expect(entails(known, below(owner(sum(last, n(1))), b))).toBe(false);
+    expect(entails(known, below(owner(last), sum(b, n(-1))))).toBe(false);
   });
 
   test("the last element of the block before is one block less", () => {
     const known = knowing(...natural);
     const before = difference(steps, n(1));
-    expect(proves(known, equal(quotient(before, a), difference(c, n(1))))).toBe(true);
+    expect(entails(known, equal(quotient(before, a), difference(c, n(1))))).toBe(true);
     // It needs no atom of its own.
     expect(polynomialOf(known, remainder(before, a)).key).toBe(polynomialOf(known, difference(a, n(1))).key);
   });
@@ -265,10 +265,10 @@ test("a turn between numbers of blocks gets its value after them, so that points
 });
 
 test("a proof ends when its steps are spent, and then shows nothing", () => {
-  const known = new Knowledge({ budget: new Budget(3), callFacts: () => [] });
+  const known = new FactSet({ budget: new Budget(3), callFacts: () => [] });
   assume(known, atLeast(a, n(1)));
   assume(known, atLeast(b, a));
-  expect(proves(known, atLeast(b, n(1)))).toBe(false);
+  expect(entails(known, atLeast(b, n(1)))).toBe(false);
 });
 
 test("numbers as large as 2^31 hide no small ones", () => {
@@ -292,14 +292,14 @@ test("a set of polynomials holds each once, whatever the order of its terms", ()
 });
 
 test("copies of a map share what they have, until one of them changes", () => {
-  const first = new SharedMap<string, number>();
+  const first = new CopyOnWriteMap<string, number>();
   first.set("x", 1);
-  const second = new SharedMap(first);
+  const second = new CopyOnWriteMap(first);
   second.set("x", 2);
   first.set("y", 3);
-  const third = new SharedMap(second);
+  const third = new CopyOnWriteMap(second);
   third.set("z", 4);
-  const of = (map: SharedMap<string, number>) => ["x", "y", "z"].map((key) => map.get(key));
+  const of = (map: CopyOnWriteMap<string, number>) => ["x", "y", "z"].map((key) => map.get(key));
   expect([first, second, third].map(of)).toEqual([
     [1, 3, undefined],
     [2, undefined, undefined],

@@ -5,10 +5,10 @@ import type { Runtime } from "../../../src/values/runtime-values.js";
 import { fromNumbers, type TileArray } from "../../../src/numerics/array.js";
 import { isBig } from "../../../src/numerics/numeric.js";
 import { table } from "../../../src/ops/table.js";
-import { closure } from "../../../src/prove/properties/padding/abstract-lane.js";
+import { combineFixpoint } from "../../../src/prove/properties/padding/abstract-lane.js";
 import { Valuation } from "../../../src/prove/valuation.js";
-import { asFloat, covers, type Kinds, kindOf, NONE } from "../../../src/symbolic/number-class.js";
-import { number, product, symbol, type Term, truth, withTerms } from "../../../src/symbolic/term.js";
+import { asFloat, covers, type NumberClasses, classify, EMPTY } from "../../../src/symbolic/number-class.js";
+import { number, product, symbol, type Term, truth, withTermTable } from "../../../src/symbolic/term.js";
 import { dtypeTable, type DTypeName, isUnsigned } from "../../../src/types/dtype.js";
 import { literalType, tileType, type Type, type Typed } from "../../../src/types/types.js";
 import { fc, runsOf } from "../../support/property.js";
@@ -116,7 +116,7 @@ function limits(dtype: DTypeName): readonly [number, number] {
   if (dtype === "int1") return [0, 2];
   return isUnsigned(dtype) ? [0, 2 ** bits - 1] : [-(2 ** (bits - 1)), 2 ** (bits - 1) - 1];
 }
-const kindIn = (value: number, dtype: DTypeName): Kinds => kindOf(value, ...limits(dtype));
+const kindIn = (value: number, dtype: DTypeName): NumberClasses => classify(value, ...limits(dtype));
 
 /** Numbers of each kind that neither overflow nor underflow. */
 function valuesOf(dtype: DTypeName): readonly number[] {
@@ -203,14 +203,14 @@ describe("what leaves other lanes as they are", () => {
             const [short, long] = [isOf(dtype, 2), isOf(dtype, 4)];
             if (!short || !long) return;
             const kinds = row.map((value) => kindIn(value, dtype));
-            const rule = { kinds: op.proof.folds!.kinds, neutral: () => false, generic: NONE };
+            const rule = { kinds: op.proof.folds!.kinds, neutral: () => false, generic: EMPTY };
             const before = short.evaluate([row])!;
             const out = before.dtype as DTypeName;
             const isSame = out === dtype;
             if (rule.kinds && isSame && op.proof.folds!.form !== "normalization" && isFloatName(dtype)) {
-              const held = closure(
+              const held = combineFixpoint(
                 rule,
-                kinds.reduce((all, each) => all | each, NONE),
+                kinds.reduce((all, each) => all | each, EMPTY),
               );
               for (const value of before.data) expect(covers(held, kindIn(Number(value), out))).toBe(true);
             }
@@ -243,7 +243,7 @@ describe("terms", () => {
     const context = { args: {}, lane: [], truth: false, folded: false, grid: [], program: [] };
     fc.assert(
       fc.property(fc.integer({ min: -50, max: 50 }), fc.integer({ min: -40, max: 40 }), (high, low) =>
-        withTerms(() => {
+        withTermTable(() => {
           const [x, y] = [product(number(16), symbol("high")), symbol("low")];
           const values = new Valuation(new Map(Object.entries({ high, low })));
           const found = [rule({ x, y }, context), rule({ x: y, y: x }, context)].map((of) =>
@@ -273,7 +273,7 @@ describe("terms", () => {
       const pool = dtype === "int1" ? fc.integer({ min: 0, max: 1 }) : fc.integer({ min: -9, max: 40 });
       fc.assert(
         fc.property(fc.array(pool, { minLength: names.length, maxLength: names.length }), (values) =>
-          withTerms(() => {
+          withTermTable(() => {
             const result = call.evaluate(values.map((value) => [value]));
             if (!result) return;
             const terms = Object.fromEntries(names.map((name, i) => [name, of(values[i]!)]));

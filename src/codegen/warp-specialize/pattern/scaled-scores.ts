@@ -6,7 +6,7 @@ import { type Argument, isLiteral, isValue, type OpStatement, type Statement, ty
 import { typedArguments } from "../../../ir/typed.js";
 import { opOf } from "../../../ops/define.js";
 import { max } from "../../../ops/reduce.js";
-import { ANYTHING, type Kinds, kindOf, kindsIn, ONE, POSITIVE } from "../../../symbolic/number-class.js";
+import { ANY_VALUE, type NumberClasses, classify, classesIn, ONE, POSITIVE } from "../../../symbolic/number-class.js";
 import type { AttentionForm } from "./attention-pattern.js";
 import { isScalar } from "./block-index.js";
 
@@ -36,28 +36,28 @@ export const isLargestOfRows = ({ op, options }: OpStatement): boolean =>
   op === opOf(max) && Object.keys(options).length === 0;
 
 function isAbove(argument: Argument, form: AttentionForm, made: ReadonlyMap<Value, Statement>): boolean {
-  return kindsIn(kindsOf(argument, form, made)).every((kind) => kind === ONE || kind === POSITIVE);
+  return classesIn(kindsOf(argument, form, made)).every((kind) => kind === ONE || kind === POSITIVE);
 }
 
 /** The kinds of a number that follows from literals and from sizes of tiles, which are above 0. */
-function kindsOf(argument: Argument, form: AttentionForm, made: ReadonlyMap<Value, Statement>): Kinds {
-  if (isLiteral(argument)) return kindOf(Number(argument.value));
-  if (!isValue(argument)) return ANYTHING;
+function kindsOf(argument: Argument, form: AttentionForm, made: ReadonlyMap<Value, Statement>): NumberClasses {
+  if (isLiteral(argument)) return classify(Number(argument.value));
+  if (!isValue(argument)) return ANY_VALUE;
   const { type } = argument;
-  if (type.kind === "constexpr") return form.shape.includes(type.text) ? POSITIVE : ANYTHING;
+  if (type.kind === "constexpr") return form.shape.includes(type.text) ? POSITIVE : ANY_VALUE;
   const statement = made.get(argument);
   const rule = statement?.kind === "op" ? statement.op.proof.holds : undefined;
-  if (statement?.kind !== "op" || !rule) return ANYTHING;
+  if (statement?.kind !== "op" || !rule) return ANY_VALUE;
   const names = Object.keys(statement.op.operands);
-  const given = statement.operands.map((each, i): readonly [string, Kinds] | undefined =>
+  const given = statement.operands.map((each, i): readonly [string, NumberClasses] | undefined =>
     each && (isValue(each) || isLiteral(each)) ? [names[i]!, kindsOf(each, form, made)] : undefined,
   );
   const [first, second, third] = given.filter((each) => each !== undefined);
-  if (!first || third) return ANYTHING;
+  if (!first || third) return ANY_VALUE;
   const context = { args: typedArguments(statement), float: true };
   let kinds = 0;
-  for (const x of kindsIn(first[1]))
-    for (const y of kindsIn(second?.[1] ?? ONE))
+  for (const x of classesIn(first[1]))
+    for (const y of classesIn(second?.[1] ?? ONE))
       kinds |= rule({ [first[0]]: x, ...(second && { [second[0]]: y }) }, context);
   return kinds;
 }

@@ -9,7 +9,15 @@ import {
   type Variable,
 } from "../../../ir/nodes.js";
 import { typedArguments } from "../../../ir/typed.js";
-import { ANYTHING, FINITE, type Kinds, kindOf, kindsIn, LEAST, ZERO } from "../../../symbolic/number-class.js";
+import {
+  ANY_VALUE,
+  FINITE,
+  type NumberClasses,
+  classify,
+  classesIn,
+  LOWEST,
+  ZERO,
+} from "../../../symbolic/number-class.js";
 import { isInt, members } from "../../../types/dtype.js";
 import type { AttentionLoop } from "./attention-pattern.js";
 
@@ -34,12 +42,12 @@ function castsIn({ operands: [from], results: [to] }: OpStatement): boolean {
 }
 
 interface Fact {
-  readonly kinds: Kinds;
+  readonly kinds: NumberClasses;
   /** The state whose value it is, unchanged. */
   readonly state?: Variable;
 }
 
-const UNKNOWN: Fact = { kinds: ANYTHING };
+const UNKNOWN: Fact = { kinds: ANY_VALUE };
 
 class Turn {
   readonly #facts = new Map<Value, Fact>();
@@ -62,7 +70,7 @@ class Turn {
       if (this.#factOf(statement.value).state === statement.variable) this.#kept.add(statement.variable);
     } else if (statement.kind === "op")
       for (const value of statement.results)
-        this.#facts.set(value, value === this.masked ? { kinds: LEAST } : this.#resultOf(statement));
+        this.#facts.set(value, value === this.masked ? { kinds: LOWEST } : this.#resultOf(statement));
     else if (statement.kind === "if") {
       const { condition, then, otherwise, results } = statement;
       const taken = condition === this.arm?.condition ? [this.arm.isThen ? then : otherwise] : [then, otherwise];
@@ -77,7 +85,7 @@ class Turn {
 
   #factOf(argument: Argument | undefined): Fact {
     if (argument === undefined) return UNKNOWN;
-    if (isLiteral(argument)) return { kinds: kindOf(Number(argument.value)) };
+    if (isLiteral(argument)) return { kinds: classify(Number(argument.value)) };
     return (isValue(argument) && this.#facts.get(argument)) || UNKNOWN;
   }
 
@@ -97,9 +105,9 @@ class Turn {
     }
     if (y && names.length === 2) {
       if (op.facts.integer === "difference" && x.state && x.state === y.state) return { kinds: ZERO };
-      const leaves = (held: Kinds, beside: Kinds, isFirst: boolean) =>
+      const leaves = (held: NumberClasses, beside: NumberClasses, isFirst: boolean) =>
         neutral !== undefined &&
-        kindsIn(held).every((own) => kindsIn(beside).every((other) => neutral(own, other, isFirst, args)));
+        classesIn(held).every((own) => classesIn(beside).every((other) => neutral(own, other, isFirst, args)));
       if (leaves(y.kinds, x.kinds, false)) return x;
       if (leaves(x.kinds, y.kinds, true)) return y;
     }
@@ -107,13 +115,13 @@ class Turn {
     if (!holds || type?.kind !== "tile" || names.length > 2) return UNKNOWN;
     const context = { args, float: members(type.dtype).every((dtype) => !isInt(dtype)) };
     let kinds = 0;
-    for (const a of kindsIn(x.kinds))
-      for (const b of kindsIn(y?.kinds ?? ZERO)) kinds |= holds({ [names[0]!]: a, [names[1] ?? ""]: b }, context);
+    for (const a of classesIn(x.kinds))
+      for (const b of classesIn(y?.kinds ?? ZERO)) kinds |= holds({ [names[0]!]: a, [names[1] ?? ""]: b }, context);
     return { kinds };
   }
 
   /** A fold of lanes that all hold one kind. */
-  #folded(kinds: Kinds, rule: ((x: Kinds, y: Kinds) => Kinds) | undefined): Fact {
-    return rule && kindsIn(kinds).length === 1 && rule(kinds, kinds) === kinds ? { kinds } : UNKNOWN;
+  #folded(kinds: NumberClasses, rule: ((x: NumberClasses, y: NumberClasses) => NumberClasses) | undefined): Fact {
+    return rule && classesIn(kinds).length === 1 && rule(kinds, kinds) === kinds ? { kinds } : UNKNOWN;
   }
 }

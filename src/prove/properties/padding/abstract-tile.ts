@@ -3,7 +3,7 @@ import type { Term } from "../../../symbolic/term.js";
 import type { Diagram } from "./decision-diagrams.js";
 import { broadcastLane } from "../../model/symbolic.js";
 
-export interface HeldTile {
+export interface AbstractTile {
   readonly shape: readonly Term[];
   /** How many tiles may be asked one after the other for a lane. */
   readonly depth: number;
@@ -11,16 +11,16 @@ export interface HeldTile {
 }
 
 /** A deeper tile is computed at once, for any lane: JavaScript's stack is as deep as the tiles that ask one another. */
-export const MOST_ASKED = 200;
+export const MAX_LAZY_DEPTH = 200;
 
 /** The tile, as deep as what it is made of says. */
-export const deeper = (tile: HeldTile, ...of: readonly (HeldTile | undefined)[]): HeldTile => ({
+export const withDepth = (tile: AbstractTile, ...of: readonly (AbstractTile | undefined)[]): AbstractTile => ({
   ...tile,
   depth: 1 + Math.max(0, ...of.map((each) => each?.depth ?? 0)),
 });
 
 /** A tile whose lanes are computed once each. */
-export function heldTile(shape: readonly Term[], at: (lane: readonly Term[]) => Diagram): HeldTile {
+export function heldTile(shape: readonly Term[], at: (lane: readonly Term[]) => Diagram): AbstractTile {
   const known = new Map<string, Diagram>();
   return {
     shape,
@@ -35,4 +35,5 @@ export function heldTile(shape: readonly Term[], at: (lane: readonly Term[]) => 
 }
 
 /** What an operand holds beside a lane of the result that it broadcasts to. */
-export const heldAt = (x: HeldTile, lane: readonly Term[]): Diagram => x.at(broadcastLane(x.shape, lane));
+export const broadcastAbstractLane = (x: AbstractTile, lane: readonly Term[]): Diagram =>
+  x.at(broadcastLane(x.shape, lane));

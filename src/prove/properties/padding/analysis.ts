@@ -10,28 +10,28 @@ import {
 } from "../../../ir/nodes.js";
 import { argumentsOf, handedOver, valuesIn } from "../../../ir/walk.js";
 import { typedArguments } from "../../../ir/typed.js";
-import { ANYTHING, type Kinds, NONE, NOTHING, POSITIVE } from "../../../symbolic/number-class.js";
+import { ANY_VALUE, type NumberClasses, EMPTY, POISON, POSITIVE } from "../../../symbolic/number-class.js";
 import { FALSE, number, symbolsIn, type Term } from "../../../symbolic/term.js";
 import type { Type } from "../../../types/types.js";
-import type { Contexts } from "../../model/fact-scopes.js";
-import { type Diagram, Diagrams, mentions, pathsOf, unionOf } from "./decision-diagrams.js";
-import type { BranchStep, CallStep, LoopStep, OpStep, Step } from "../../model/events.js";
-import { generic, held, type Held, isNothing, kindsOf } from "./abstract-lane.js";
-import { deeper, heldAt, type HeldTile, heldTile, MOST_ASKED } from "./abstract-tile.js";
-import { assume, proves } from "../../algebra/interpret.js";
-import type { Model } from "../../model/model.js";
-import { PaddingAccesses } from "./memory.js";
-import { PaddingLanewise } from "./elementwise.js";
-import { PaddingFolds } from "./folds.js";
+import type { FactScopes } from "../../model/fact-scopes.js";
+import { type Diagram, DecisionDiagrams, dependsOn, pathsOf, unionOf } from "./decision-diagrams.js";
+import type { BranchStep, CallStep, LoopStep, OpStep, Event } from "../../model/events.js";
+import { genericClasses, abstractLane, type AbstractLane, mayBePoison, classesFrom } from "./abstract-lane.js";
+import { withDepth, broadcastAbstractLane, type AbstractTile, heldTile, MAX_LAZY_DEPTH } from "./abstract-tile.js";
+import { assume, entails } from "../../algebra/interpret.js";
+import type { SymbolicModel } from "../../model/model.js";
+import { MemoryTransfer } from "./memory.js";
+import { ElementwiseTransfer } from "./elementwise.js";
+import { FoldTransfer } from "./folds.js";
 import { literalKind } from "./literals.js";
 
 import { broadcastShape, isOne } from "../../model/symbolic.js";
 
 /** Where lanes that a mask left out meet others, or are stored. */
-export interface Meeting {
+export interface PaddingLeak {
   readonly statement: OpStatement;
   /** What they hold that changes the result: kinds of numbers, or nothing. */
-  readonly holds: Kinds;
+  readonly holds: NumberClasses;
   /** What must hold for it to happen, in the programs, turns and lanes that are named. */
   readonly given: readonly Term[];
   readonly variables: readonly string[];
@@ -39,35 +39,35 @@ export interface Meeting {
 
 /** What padding does in a model of a kernel. */
 export class PaddingLanes {
-  readonly diagrams = new Diagrams();
+  readonly diagrams = new DecisionDiagrams();
   /** The folds and accesses that lanes reach which a mask left out. */
-  readonly meets = new Set<OpStatement>();
-  readonly meetings = new Map<OpStatement, Meeting>();
+  readonly maskedUses = new Set<OpStatement>();
+  readonly leaks = new Map<OpStatement, PaddingLeak>();
   /** The values whose padding is right because the author says so. */
   readonly waived = new Map<OpStatement, string>();
-  readonly #values = new Map<Value, HeldTile>();
-  #state = new Map<Variable, HeldTile>();
+  readonly #values = new Map<Value, AbstractTile>();
+  #state = new Map<Variable, AbstractTile>();
   /** The state that a loop's body keeps. */
-  readonly #settled = new Map<readonly Step[], ReadonlyMap<Variable, Diagram>>();
+  readonly #settled = new Map<readonly Event[], ReadonlyMap<Variable, Diagram>>();
   /** Where lanes without a value were last put together with others. */
-  origin: Pick<Meeting, "given" | "variables"> | undefined;
+  origin: Pick<PaddingLeak, "given" | "variables"> | undefined;
   #trial = 0;
   readonly #possible = new Map<string, boolean>();
-  readonly #folds: PaddingFolds;
-  readonly #accesses: PaddingAccesses;
-  readonly #lanewise: PaddingLanewise;
+  readonly #folds: FoldTransfer;
+  readonly #accesses: MemoryTransfer;
+  readonly #lanewise: ElementwiseTransfer;
 
   constructor(
-    readonly model: Model,
-    readonly contexts: Contexts,
+    readonly model: SymbolicModel,
+    readonly contexts: FactScopes,
   ) {
-    this.#folds = new PaddingFolds(this);
-    this.#accesses = new PaddingAccesses(this);
-    this.#lanewise = new PaddingLanewise(this);
+    this.#folds = new FoldTransfer(this);
+    this.#accesses = new MemoryTransfer(this);
+    this.#lanewise = new ElementwiseTransfer(this);
     this.#follow(model.flow);
   }
 
-  #follow(steps: readonly Step[]): void {
+  #follow(steps: readonly Event[]): void {
     for (const step of steps)
       switch (step.kind) {
         case "op":
@@ -101,17 +101,20 @@ export class PaddingLanes {
   // ---- values ---------------------------------------------------------------------------------------------------------
 
   /** What an argument holds; a literal takes the dtype beside it. */
-  held(argument: Argument | undefined, beside: Type): HeldTile {
-    if (isLiteral(argument)) return this.constant([], held("plain", literalKind(argument.value, beside)));
+  held(argument: Argument | undefined, beside: Type): AbstractTile {
+    if (isLiteral(argument)) return this.constant([], abstractLane("plain", literalKind(argument.value, beside)));
     const value = argument !== undefined && "kind" in argument && argument.kind === "value" ? argument : undefined;
     const known = value && this.#values.get(value);
     if (known) return known;
     const isSize = this.model.ir.params.some((param) => param.value === value && param.kind === "size");
     const type: Type = value?.type ?? beside;
-    return this.constant(this.model.environment.shape(type), held("plain", isSize ? POSITIVE : generic(type)));
+    return this.constant(
+      this.model.environment.shape(type),
+      abstractLane("plain", isSize ? POSITIVE : genericClasses(type)),
+    );
   }
 
-  constant(shape: readonly Term[], of: Held): HeldTile {
+  constant(shape: readonly Term[], of: AbstractLane): AbstractTile {
     const end = this.diagrams.end(of);
     return { shape, depth: 0, at: () => end };
   }
@@ -132,7 +135,7 @@ export class PaddingLanes {
       const known = contexts.onPath(step.path, step.scope).child();
       const lanes = this.variables(step, conditions).slice(step.scope.length);
       for (const fact of [...contexts.rangesOf(lanes), ...conditions]) assume(known, fact);
-      this.#possible.set(key, (possible = !proves(known, FALSE)));
+      this.#possible.set(key, (possible = !entails(known, FALSE)));
     }
     return possible;
   }
@@ -143,15 +146,15 @@ export class PaddingLanes {
   }
 
   /** Notes that left-out lanes reach a fold or an access, and what of them changes it. */
-  note(step: OpStep, conditions: readonly Term[] | undefined, holds: Kinds): void {
+  note(step: OpStep, conditions: readonly Term[] | undefined, holds: NumberClasses): void {
     const { statement } = step;
-    if (conditions && (holds & NOTHING) !== 0 && statement.op.proof.folds)
+    if (conditions && (holds & POISON) !== 0 && statement.op.proof.folds)
       this.origin = { given: [...step.path, ...conditions], variables: this.variables(step, conditions) };
-    this.meets.add(statement);
-    if (!conditions || this.meetings.has(statement)) return;
+    this.maskedUses.add(statement);
+    if (!conditions || this.leaks.has(statement)) return;
     const given = [...step.path, ...conditions];
     const variables = this.variables(step, conditions);
-    this.meetings.set(statement, { statement, holds, given, variables });
+    this.leaks.set(statement, { statement, holds, given, variables });
   }
 
   // ---- ops ------------------------------------------------------------------------------------------------------------
@@ -186,19 +189,19 @@ export class PaddingLanes {
   }
 
   /** The tile that these make, computed at once if it is a deep one. */
-  #flat(as: Value | Variable, tile: HeldTile, ...of: readonly (HeldTile | undefined)[]): HeldTile {
-    const made = deeper(tile, ...of);
-    if (made.depth < MOST_ASKED) return made;
+  #flat(as: Value | Variable, tile: AbstractTile, ...of: readonly (AbstractTile | undefined)[]): AbstractTile {
+    const made = withDepth(tile, ...of);
+    if (made.depth < MAX_LAZY_DEPTH) return made;
     const { shape } = made;
     const lanes = this.model.environment.lanes(`any of ${this.model.environment.nameOf(as)}`, shape);
     return this.#stateTile({ shape, lanes }, made.at(lanes));
   }
 
   /** The operands that are values, by name. */
-  operands({ statement }: OpStep): ReadonlyMap<string, HeldTile> {
+  operands({ statement }: OpStep): ReadonlyMap<string, AbstractTile> {
     const { op, operands, results } = statement;
     const type = results[0]?.type ?? { kind: "none" };
-    const found = new Map<string, HeldTile>();
+    const found = new Map<string, AbstractTile>();
     Object.keys(op.operands).forEach((name, i) => {
       const operand = operands[i];
       if (operand !== undefined && !isList(operand) && isOfValues(operand)) found.set(name, this.held(operand, type));
@@ -206,7 +209,7 @@ export class PaddingLanes {
     return found;
   }
 
-  #moved(step: OpStep): HeldTile | undefined {
+  #moved(step: OpStep): AbstractTile | undefined {
     const { op, results } = step.statement;
     const [operand] = this.operands(step).values();
     const [result] = results;
@@ -220,7 +223,7 @@ export class PaddingLanes {
   }
 
   /** The indices of a view: each spans axes of its own, or all broadcast. */
-  #view({ statement }: OpStep): HeldTile | undefined {
+  #view({ statement }: OpStep): AbstractTile | undefined {
     const [, given] = statement.operands;
     const [result] = statement.results;
     if (!isList(given) || !result) return undefined;
@@ -232,7 +235,7 @@ export class PaddingLanes {
     return heldTile(shape, (lane) =>
       this.diagrams.join(
         ...tiles.map((tile, i) =>
-          isGrid ? tile.at(lane.slice(starts[i], starts[i]! + tile.shape.length)) : heldAt(tile, lane),
+          isGrid ? tile.at(lane.slice(starts[i], starts[i]! + tile.shape.length)) : broadcastAbstractLane(tile, lane),
         ),
       ),
     );
@@ -242,27 +245,30 @@ export class PaddingLanes {
    * An op without a rule: numbers in general, or nothing if a lane of an operand holds nothing. Any lane may be one of those
    * that a mask left out of an operand.
    */
-  #unknown(step: OpStep, result: Value | undefined = step.statement.results[0]): HeldTile | undefined {
+  #unknown(step: OpStep, result: Value | undefined = step.statement.results[0]): AbstractTile | undefined {
     if (!result) return undefined;
     const nothing = argumentsOf(step.statement).some((argument) => this.unsetIn(step, argument) !== undefined);
     // A scan has a lane for each of its operand's; of other folds the result is data.
     const { folds } = step.statement.op.proof;
-    const left = folds && folds.form !== "scan" && folds.form !== "normalization" ? NONE : this.#leftIn(step);
-    const kinds = generic(result.type) | (nothing ? NOTHING : NONE);
-    const padding = left === NONE || step.statement.op.proof.moves ? left : ANYTHING;
-    return this.constant(this.model.environment.shape(result.type), held("live", kinds) | held("left", padding));
+    const left = folds && folds.form !== "scan" && folds.form !== "normalization" ? EMPTY : this.#leftIn(step);
+    const kinds = genericClasses(result.type) | (nothing ? POISON : EMPTY);
+    const padding = left === EMPTY || step.statement.op.proof.moves ? left : ANY_VALUE;
+    return this.constant(
+      this.model.environment.shape(result.type),
+      abstractLane("live", kinds) | abstractLane("left", padding),
+    );
   }
 
   /** The numbers that left-out lanes of an op's operands may hold. */
-  #leftIn(step: OpStep): Kinds {
+  #leftIn(step: OpStep): NumberClasses {
     const values = argumentsOf(step.statement).flatMap((argument) => valuesIn(argument));
     const paths = values.flatMap((value) => {
       const tile = this.#values.get(value);
       return tile ? pathsOf(tile.at(this.model.environment.lanes(`any ${value.id}`, tile.shape))) : [];
     });
     return paths
-      .filter(({ held: of, conditions }) => kindsOf(of, "left") !== NONE && this.isPossible(step, conditions))
-      .reduce((kinds, { held: of }) => kinds | (kindsOf(of, "left") & ~NOTHING), NONE);
+      .filter(({ held: of, conditions }) => classesFrom(of, "left") !== EMPTY && this.isPossible(step, conditions))
+      .reduce((kinds, { held: of }) => kinds | (classesFrom(of, "left") & ~POISON), EMPTY);
   }
 
   /** The conditions of lanes without a value in an argument, whichever of its lanes an op takes. */
@@ -271,7 +277,7 @@ export class PaddingLanes {
       const tile = this.#values.get(value);
       if (!tile) continue;
       const paths = pathsOf(tile.at(this.model.environment.lanes(`any ${value.id}`, tile.shape)));
-      const unset = paths.find(({ held: of, conditions }) => isNothing(of) && this.isPossible(step, conditions));
+      const unset = paths.find(({ held: of, conditions }) => mayBePoison(of) && this.isPossible(step, conditions));
       if (unset) return unset.conditions;
     }
     return undefined;
@@ -295,10 +301,12 @@ export class PaddingLanes {
       return { state: this.#state, values, ended };
     });
     const [a, b] = arms as [(typeof arms)[number], (typeof arms)[number]];
-    const merge = (x: HeldTile | undefined, y: HeldTile | undefined): HeldTile | undefined => {
+    const merge = (x: AbstractTile | undefined, y: AbstractTile | undefined): AbstractTile | undefined => {
       if (!x || !y || x === y || a.ended || b.ended) return a.ended ? (y ?? x) : (x ?? y);
       return heldTile(broadcastShape(x.shape, y.shape), (lane) =>
-        this.diagrams.small(this.diagrams.branch(condition, heldAt(x, lane), heldAt(y, lane))),
+        this.diagrams.small(
+          this.diagrams.branch(condition, broadcastAbstractLane(x, lane), broadcastAbstractLane(y, lane)),
+        ),
       );
     };
     this.#state = new Map();
@@ -322,12 +330,12 @@ export class PaddingLanes {
       }),
     );
     const initial = this.#state;
-    const isTurn = mentions(new Set([turn.name]));
+    const isTurn = dependsOn(new Set([turn.name]));
     const seen = (): ReadonlyMap<Variable, Diagram> =>
       new Map(
         [...own].map(([variable, { lanes }]) => {
           const tile = this.#state.get(variable) ?? this.held(undefined, variable.type);
-          return [variable, this.diagrams.forget(heldAt(tile, lanes), isTurn)];
+          return [variable, this.diagrams.forget(broadcastAbstractLane(tile, lanes), isTurn)];
         }),
       );
     const enter = (diagrams: ReadonlyMap<Variable, Diagram>): void => {
@@ -371,10 +379,13 @@ export class PaddingLanes {
 
   /** A loop is taken to run; only lanes without a value are remembered from before. */
   #afterLoop(before: Diagram, after: Diagram): Diagram {
-    return this.diagrams.combine(([x, y]) => (isNothing(x!) ? y! | held("left", NOTHING) : y!), [before, after]);
+    return this.diagrams.combine(
+      ([x, y]) => (mayBePoison(x!) ? y! | abstractLane("left", POISON) : y!),
+      [before, after],
+    );
   }
 
-  #stateTile({ shape, lanes }: { shape: readonly Term[]; lanes: readonly Term[] }, diagram: Diagram): HeldTile {
+  #stateTile({ shape, lanes }: { shape: readonly Term[]; lanes: readonly Term[] }, diagram: Diagram): AbstractTile {
     return heldTile(shape, (lane) => {
       const by = new Map(
         lanes.flatMap((own, axis) => (own.kind === "symbol" ? [[own.name, lane[axis]!] as const] : [])),

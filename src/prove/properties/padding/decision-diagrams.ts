@@ -1,5 +1,5 @@
 /**
- * What a lane holds, by conditions: ordered decision diagrams whose ends are {@link Held}. Equal diagrams are one object. A
+ * What a lane holds, by conditions: ordered decision diagrams whose ends are {@link AbstractLane}. Equal diagrams are one object. A
  * condition and its opposite are one, so that a mask and what an author writes in other words meet.
  */
 import {
@@ -15,7 +15,7 @@ import {
   symbolsIn,
   type Term,
 } from "../../../symbolic/term.js";
-import type { Held } from "./abstract-lane.js";
+import type { AbstractLane } from "./abstract-lane.js";
 
 export interface Diagram {
   /** Undefined at an end. */
@@ -23,7 +23,7 @@ export interface Diagram {
   readonly then: Diagram | undefined;
   readonly otherwise: Diagram | undefined;
   /** Of an end. */
-  readonly held: Held;
+  readonly held: AbstractLane;
   readonly id: number;
   /** How many ends there are. */
   readonly ends: number;
@@ -37,20 +37,20 @@ interface Condition {
 }
 
 /** An end of a diagram, with the conditions that lead to it. */
-export interface Path {
+export interface DiagramPath {
   readonly conditions: readonly Term[];
-  readonly held: Held;
+  readonly held: AbstractLane;
 }
 
 /** Larger diagrams become one end, which holds what any of theirs does. */
 const MOST_ENDS = 48;
 
-export class Diagrams {
+export class DecisionDiagrams {
   readonly #made = new Map<string, Diagram>();
   readonly #conditions = new Map<string, Condition>();
   readonly #of = new Map<Term, { readonly condition: Condition; readonly isOpposite: boolean }>();
 
-  end(held: Held): Diagram {
+  end(held: AbstractLane): Diagram {
     return this.#make(`${held}`, { condition: undefined, then: undefined, otherwise: undefined, held, ends: 1 });
   }
 
@@ -120,7 +120,7 @@ export class Diagrams {
   }
 
   /** Ends that a rule makes of those of several diagrams. */
-  combine(rule: (held: readonly Held[]) => Held, diagrams: readonly Diagram[]): Diagram {
+  combine(rule: (held: readonly AbstractLane[]) => AbstractLane, diagrams: readonly Diagram[]): Diagram {
     const known = new Map<string, Diagram>();
     const visit = (each: readonly Diagram[]): Diagram => {
       const key = each.map(({ id }) => id).join();
@@ -164,7 +164,7 @@ export class Diagrams {
   outer(
     diagram: Diagram,
     isInner: (condition: Term) => boolean,
-    ends: (inner: Diagram, outer: readonly Term[]) => Held,
+    ends: (inner: Diagram, outer: readonly Term[]) => AbstractLane,
     before: readonly Term[] = [],
   ): Diagram {
     const condition = firstOf(diagram, (each) => !isInner(each.holds));
@@ -192,7 +192,7 @@ function side(diagram: Diagram, condition: Condition, holds: boolean): Diagram {
   return holds ? diagram.then! : diagram.otherwise!;
 }
 
-function restricted(diagrams: Diagrams, diagram: Diagram, condition: Condition, holds: boolean): Diagram {
+function restricted(diagrams: DecisionDiagrams, diagram: Diagram, condition: Condition, holds: boolean): Diagram {
   if (!diagram.condition || diagram.condition.id > condition.id) return diagram;
   if (diagram.condition === condition) return side(diagram, condition, holds);
   const arm = (each: Diagram) => restricted(diagrams, each, condition, holds);
@@ -205,18 +205,21 @@ function firstOf(diagram: Diagram, matches: (condition: Condition) => boolean): 
   return firstOf(then!, matches) ?? firstOf(otherwise!, matches);
 }
 
-export function unionOf({ condition, then, otherwise, held }: Diagram): Held {
+export function unionOf({ condition, then, otherwise, held }: Diagram): AbstractLane {
   return condition ? unionOf(then!) | unionOf(otherwise!) : held;
 }
 
 /** The ends, each with the conditions on its way. */
-export function pathsOf({ condition, then, otherwise, held }: Diagram, before: readonly Term[] = []): readonly Path[] {
+export function pathsOf(
+  { condition, then, otherwise, held }: Diagram,
+  before: readonly Term[] = [],
+): readonly DiagramPath[] {
   if (!condition) return [{ conditions: before, held }];
   return [...pathsOf(then!, [...before, condition.holds]), ...pathsOf(otherwise!, [...before, condition.fails])];
 }
 
 /** Whether a condition speaks of any of these symbols. */
-export const mentions =
+export const dependsOn =
   (names: ReadonlySet<string>) =>
   (condition: Term): boolean =>
     [...symbolsIn(condition)].some((name) => names.has(name));

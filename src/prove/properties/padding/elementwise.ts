@@ -1,21 +1,31 @@
 /** What ops make of the padding of their operands, lane by lane. */
 import { isLiteral, operandNamed, operandPlace } from "../../../ir/nodes.js";
 import { typedArguments, typeOfArgument } from "../../../ir/typed.js";
-import { ANYTHING, asFloat, type Kinds, NONE, NOTHING, ONE, ZERO } from "../../../symbolic/number-class.js";
+import { ANY_VALUE, asFloat, type NumberClasses, EMPTY, POISON, ONE, ZERO } from "../../../symbolic/number-class.js";
 import { asTruth, type Term } from "../../../symbolic/term.js";
 import { type Diagram, unionOf } from "./decision-diagrams.js";
 import type { OpStep } from "../../model/events.js";
-import { combined, generic, held, type Held, isNothing, kindsOf, only, picked, trustedAs } from "./abstract-lane.js";
-import { heldAt, type HeldTile, heldTile } from "./abstract-tile.js";
+import {
+  applyElementwise,
+  genericClasses,
+  abstractLane,
+  type AbstractLane,
+  mayBePoison,
+  classesFrom,
+  refineTo,
+  selectedLane,
+  trustedLane,
+} from "./abstract-lane.js";
+import { broadcastAbstractLane, type AbstractTile, heldTile } from "./abstract-tile.js";
 import type { PaddingLanes } from "./analysis.js";
 import { isFloatType, isIntegerType, isTruthType } from "./literals.js";
 import { at as termAt, type TermTile } from "../../model/symbolic.js";
 
-export class PaddingLanewise {
+export class ElementwiseTransfer {
   constructor(readonly lanes: PaddingLanes) {}
 
   /** Ops that compute each lane of the same lanes. */
-  lanewise(step: OpStep): HeldTile | undefined {
+  lanewise(step: OpStep): AbstractTile | undefined {
     const { statement } = step;
     const { op, results } = statement;
     const [result] = results;
@@ -29,16 +39,16 @@ export class PaddingLanewise {
     const passes = op.facts.passes && named.length === 1;
     const lanes = {
       kinds: rule
-        ? (kinds: readonly Kinds[]) =>
+        ? (kinds: readonly NumberClasses[]) =>
             rule(
               Object.fromEntries(named.map(([name], i) => [name, widens[i] ? asFloat(kinds[i]!) : kinds[i]!])),
               context,
             )
         : passes
-          ? ([kinds]: readonly Kinds[]) => kinds ?? ANYTHING
+          ? ([kinds]: readonly NumberClasses[]) => kinds ?? ANY_VALUE
           : undefined,
       neutral: op.proof.neutral,
-      generic: generic(result.type),
+      generic: genericClasses(result.type),
       same: given.map((each) => given.indexOf(each)),
     };
     const truths = named.map(([name], i) =>
@@ -46,9 +56,9 @@ export class PaddingLanewise {
     );
     return heldTile(this.lanes.model.environment.shape(result.type), (lane) =>
       this.lanes.diagrams.combine(
-        (ends) => combined(lanes, ends),
+        (ends) => applyElementwise(lanes, ends),
         this.#decided(
-          named.map(([, tile]) => heldAt(tile, lane)),
+          named.map(([, tile]) => broadcastAbstractLane(tile, lane)),
           truths,
           lane,
         ),
@@ -66,33 +76,33 @@ export class PaddingLanewise {
     lane: readonly Term[],
   ): readonly Diagram[] {
     const { diagrams } = this.lanes;
-    const left = operands.map((each) => kindsOf(unionOf(each), "left") !== NONE);
+    const left = operands.map((each) => classesFrom(unionOf(each), "left") !== EMPTY);
     if (!left.includes(true)) return operands;
     return operands.map((each, i) => {
       const truth = truths[i];
       if (!truth || left[i]) return each;
-      const [yes, no] = [ONE, ZERO].map((kind) => diagrams.combine(([of]) => only(of!, kind), [each]));
+      const [yes, no] = [ONE, ZERO].map((kind) => diagrams.combine(([of]) => refineTo(of!, kind), [each]));
       return diagrams.branch(asTruth(termAt(truth, lane)), yes!, no!);
     });
   }
 
   /** What the author says of a value: the lanes that a mask left out count as data. */
-  trusted(step: OpStep): HeldTile | undefined {
+  trusted(step: OpStep): AbstractTile | undefined {
     const tile = this.lanewise(step);
     const { statement } = step;
     const reason = operandNamed(statement, statement.op.proof.trusts);
     if (!tile || !isLiteral(reason) || statement.results[0]!.type.kind !== "tile") return tile;
-    const numbers = generic(statement.results[0]!.type);
+    const numbers = genericClasses(statement.results[0]!.type);
     const lanes = this.lanes.model.environment.lanes(`trusted ${statement.results[0]!.id}`, tile.shape);
-    if (!this.lanes.isTrial && kindsOf(unionOf(tile.at(lanes)), "left") !== NONE)
+    if (!this.lanes.isTrial && classesFrom(unionOf(tile.at(lanes)), "left") !== EMPTY)
       this.lanes.waived.set(statement, `${reason.value}`);
     return heldTile(tile.shape, (lane) =>
-      this.lanes.diagrams.combine(([each]) => trustedAs(each!, numbers), [tile.at(lane)]),
+      this.lanes.diagrams.combine(([each]) => trustedLane(each!, numbers), [tile.at(lane)]),
     );
   }
 
   /** Of `where`, the side that the condition picks. */
-  picked(step: OpStep): HeldTile | undefined {
+  picked(step: OpStep): AbstractTile | undefined {
     const { op, results } = step.statement;
     const [result] = results;
     const { condition, then, otherwise } = op.proof.picks!;
@@ -101,15 +111,15 @@ export class PaddingLanewise {
     const truth = step.terms[operandPlace(op, condition)];
     if (!result || !c || !x || !y) return undefined;
     return heldTile(this.lanes.model.environment.shape(result.type), (lane) => {
-      const sides = [x, y].map((side) => heldAt(side, lane)) as [Diagram, Diagram];
+      const sides = [x, y].map((side) => broadcastAbstractLane(side, lane)) as [Diagram, Diagram];
       const [a, b] = [sides, sides.toReversed()].map((each) =>
-        this.lanes.diagrams.combine(([side, other]) => picked(side!, other!), each),
+        this.lanes.diagrams.combine(([side, other]) => selectedLane(side!, other!), each),
       ) as [Diagram, Diagram];
       const either = truth
         ? this.lanes.diagrams.branch(asTruth(termAt(truth, lane)), a, b)
         : this.lanes.diagrams.join(a, b);
-      const unset = ([side, by]: readonly Held[]) => (isNothing(by!) ? held("left", NOTHING) : side!);
-      return this.lanes.diagrams.combine(unset, [either, heldAt(c, lane)]);
+      const unset = ([side, by]: readonly AbstractLane[]) => (mayBePoison(by!) ? abstractLane("left", POISON) : side!);
+      return this.lanes.diagrams.combine(unset, [either, broadcastAbstractLane(c, lane)]);
     });
   }
 }

@@ -1,37 +1,45 @@
 /** What reductions, scans and products make of lanes, and whether lanes that a mask left out change what the others give. */
 import { type FunctionIR, isFunction, isList, type OpStatement } from "../../../ir/nodes.js";
 import { typedArguments } from "../../../ir/typed.js";
-import { ANYTHING, type Kinds, kindsIn, NONE, NOTHING, total, ZERO } from "../../../symbolic/number-class.js";
+import {
+  ANY_VALUE,
+  type NumberClasses,
+  classesIn,
+  EMPTY,
+  POISON,
+  addClasses,
+  ZERO,
+} from "../../../symbolic/number-class.js";
 import { above, asTruth, below, isNumber, number, quotient, type Term } from "../../../symbolic/term.js";
-import { type Diagram, mentions, type Path, pathsOf, unionOf } from "./decision-diagrams.js";
+import { type Diagram, dependsOn, type DiagramPath, pathsOf, unionOf } from "./decision-diagrams.js";
 import type { OpStep } from "../../model/events.js";
 import {
-  closure,
-  combined,
-  disturbing,
-  folded,
+  combineFixpoint,
+  applyElementwise,
+  nonNeutralPadding,
+  foldResult,
   type FoldRule,
-  generic,
-  held,
-  type Held,
-  isNothing,
-  givenKinds,
-  kindsOf,
+  genericClasses,
+  abstractLane,
+  type AbstractLane,
+  mayBePoison,
+  activeClasses,
+  classesFrom,
 } from "./abstract-lane.js";
-import { heldAt, type HeldTile, heldTile } from "./abstract-tile.js";
+import { broadcastAbstractLane, type AbstractTile, heldTile } from "./abstract-tile.js";
 import type { PaddingLanes } from "./analysis.js";
 import { isFloatType } from "./literals.js";
 import { at as termAt, isOne } from "../../model/symbolic.js";
 
-export class PaddingFolds {
+export class FoldTransfer {
   constructor(readonly lanes: PaddingLanes) {}
 
-  fold(step: OpStep): HeldTile | undefined {
+  fold(step: OpStep): AbstractTile | undefined {
     const { operands, op, results } = step.statement;
     const { form } = op.proof.folds!;
     if (form === "contraction") return this.#product(step);
     if (form === "packed") return this.#packed(step);
-    const along = (x: HeldTile) => (form === "reduction" ? this.#reduction(step, x) : this.#scan(step, x));
+    const along = (x: AbstractTile) => (form === "reduction" ? this.#reduction(step, x) : this.#scan(step, x));
     const [first] = operands;
     // Of several tiles that are folded together nothing is known but that lanes meet.
     if (isList(first)) {
@@ -50,7 +58,7 @@ export class PaddingFolds {
     return axis !== undefined && axis < 0 ? axis + rank : axis;
   }
 
-  #reduction(step: OpStep, x: HeldTile): HeldTile {
+  #reduction(step: OpStep, x: AbstractTile): AbstractTile {
     const { lanes } = this;
     const { statement } = step;
     const rank = x.shape.length;
@@ -93,39 +101,39 @@ export class PaddingFolds {
     const given = mask === undefined ? undefined : options[mask];
     const truth = given && model.environment.terms(given);
     if (!truth) return (x) => x;
-    return (x, lane) => diagrams.branch(asTruth(termAt(truth, lane)), x, diagrams.end(NONE));
+    return (x, lane) => diagrams.branch(asTruth(termAt(truth, lane)), x, diagrams.end(EMPTY));
   }
 
   /** What lanes along some axes give together. */
   #together(step: OpStep, rule: FoldRule, diagram: Diagram, along: readonly Term[], notes: boolean): Diagram {
-    const isInner = mentions(new Set(along.map(({ name }) => name)));
+    const isInner = dependsOn(new Set(along.map(({ name }) => name)));
     return this.lanes.diagrams.outer(diagram, isInner, (inner, outer) =>
-      folded(rule, this.#taken(step, rule, pathsOf(inner, outer), notes)),
+      foldResult(rule, this.#taken(step, rule, pathsOf(inner, outer), notes)),
     );
   }
 
   /** What the lanes of a fold hold that may exist; notes those that change what the others give. */
-  #taken(step: OpStep, rule: FoldRule, paths: readonly Path[], notes: boolean): Held {
+  #taken(step: OpStep, rule: FoldRule, paths: readonly DiagramPath[], notes: boolean): AbstractLane {
     const { lanes } = this;
-    const union = (of: readonly Path[]) => of.reduce((all, { held: each }) => all | each, NONE);
-    const bad = disturbing(rule, union(paths));
-    const isBad = ({ held: of }: Path) => isNothing(of) || (kindsOf(of, "left") & bad) !== NONE;
+    const union = (of: readonly DiagramPath[]) => of.reduce((all, { held: each }) => all | each, EMPTY);
+    const bad = nonNeutralPadding(rule, union(paths));
+    const isBad = ({ held: of }: DiagramPath) => mayBePoison(of) || (classesFrom(of, "left") & bad) !== EMPTY;
     const kept = paths.filter((path) => !isBad(path) || lanes.isPossible(step, path.conditions));
     const all = union(kept);
     // Where every lane of a fold is left out or holds nothing, no other is changed: who takes the result answers for it.
-    if (!notes || kept.every(({ held: of }) => isNothing(of) || givenKinds(of) === NONE)) return all;
-    const others = givenKinds(all) !== NONE;
-    if (others && kindsOf(all, "left") !== NONE) lanes.note(step, undefined, NONE);
-    const left = disturbing(rule, all);
+    if (!notes || kept.every(({ held: of }) => mayBePoison(of) || activeClasses(of) === EMPTY)) return all;
+    const others = activeClasses(all) !== EMPTY;
+    if (others && classesFrom(all, "left") !== EMPTY) lanes.note(step, undefined, EMPTY);
+    const left = nonNeutralPadding(rule, all);
     for (const path of kept) {
-      const holds = (kindsOf(path.held, "left") & left) | (isNothing(path.held) ? NOTHING : NONE);
-      if (holds !== NONE) lanes.note(step, path.conditions, holds);
+      const holds = (classesFrom(path.held, "left") & left) | (mayBePoison(path.held) ? POISON : EMPTY);
+      if (holds !== EMPTY) lanes.note(step, path.conditions, holds);
     }
     return all;
   }
 
   /** A scan, whose lanes depend on those before, or a normalization, whose lanes depend on all. */
-  #scan(step: OpStep, x: HeldTile): HeldTile {
+  #scan(step: OpStep, x: AbstractTile): AbstractTile {
     const { lanes } = this;
     const { statement } = step;
     const { options, op } = statement;
@@ -139,17 +147,17 @@ export class PaddingFolds {
     const before = (own: Term): readonly Term[] => (isOrdered ? [reverse ? above(other, own) : below(other, own)] : []);
     const at = (lane: readonly Term[], notes: boolean): Diagram => {
       const own = x.at(lane);
-      const live = pathsOf(own).filter(({ held: of }) => givenKinds(of) !== NONE);
+      const live = pathsOf(own).filter(({ held: of }) => activeClasses(of) !== EMPTY);
       // Of the lanes that are left out, those count that come before a lane that is not.
-      const paths = pathsOf(x.at(lane.with(axis, other))).flatMap((path): readonly Path[] => {
+      const paths = pathsOf(x.at(lane.with(axis, other))).flatMap((path): readonly DiagramPath[] => {
         const { left, rest } = apart(path);
         const reached = live.map(({ conditions }) => [...conditions, ...path.conditions, ...before(lane[axis]!)]);
-        const found = reached.find((conditions) => left !== NONE && lanes.isPossible(step, conditions));
+        const found = reached.find((conditions) => left !== EMPTY && lanes.isPossible(step, conditions));
         return [{ ...path, held: rest }, ...(found ? [{ conditions: found, held: left }] : [])];
       });
       const all = this.#taken(step, rule, paths, notes);
-      const changed = isNothing(all) ? NOTHING : NONE;
-      const given = givenKinds(all);
+      const changed = mayBePoison(all) ? POISON : EMPTY;
+      const given = activeClasses(all);
       return lanes.diagrams.combine(([each]) => scanned(rule, isOrdered, each!, given, changed), [own]);
     };
     if (!lanes.isTrial) at(lanes.model.environment.lanes(`result ${statement.results[0]!.id}`, shape), true);
@@ -157,7 +165,7 @@ export class PaddingFolds {
   }
 
   /** The product of two tiles: sums over the inner dimension. */
-  #product(step: OpStep): HeldTile | undefined {
+  #product(step: OpStep): AbstractTile | undefined {
     const { lanes } = this;
     const { statement } = step;
     const { op, results } = statement;
@@ -167,12 +175,12 @@ export class PaddingFolds {
     const rule = foldRuleOf(statement);
     const context = { args: typedArguments(statement), float: isFloatType(results[0]!.type) };
     const factors = {
-      kinds: ([x, y]: readonly Kinds[]) => op.proof.holds!({ a: x!, b: y! }, context),
+      kinds: ([x, y]: readonly NumberClasses[]) => op.proof.holds!({ a: x!, b: y! }, context),
       generic: rule.generic,
       same: [0, 1],
     };
     const sums = {
-      kinds: ([x, y]: readonly Kinds[]) => total(x!, y!),
+      kinds: ([x, y]: readonly NumberClasses[]) => addClasses(x!, y!),
       neutral: isZero,
       generic: rule.generic,
       same: [0, 1],
@@ -183,16 +191,18 @@ export class PaddingFolds {
       const [rows, column] = [lane.slice(0, -1), lane.at(-1)!];
       const x = a.at([...rows, inner]);
       const y = b.at([...rows.slice(0, -1), inner, column]);
-      const products = lanes.diagrams.combine((ends) => combined(factors, ends), [x, y]);
+      const products = lanes.diagrams.combine((ends) => applyElementwise(factors, ends), [x, y]);
       const sum = this.#together(step, rule, products, [inner], notes);
-      return acc ? lanes.diagrams.combine((ends) => combined(sums, ends), [sum, heldAt(acc, lane)]) : sum;
+      return acc
+        ? lanes.diagrams.combine((ends) => applyElementwise(sums, ends), [sum, broadcastAbstractLane(acc, lane)])
+        : sum;
     };
     if (!lanes.isTrial) at(lanes.model.environment.lanes(`result ${results[0]!.id}`, shape), true);
     return heldTile(shape, (lane) => at(lane, false));
   }
 
   /** A product whose sides have shapes of their own: the elements of each, times their scales, meet along its inner axis. */
-  #packed(step: OpStep): HeldTile {
+  #packed(step: OpStep): AbstractTile {
     const { model, diagrams } = this.lanes;
     const { op, results } = step.statement;
     const [result] = results;
@@ -200,11 +210,11 @@ export class PaddingFolds {
     const rule = foldRuleOf(step.statement);
     const context = { args: typedArguments(step.statement), float: true };
     const scaled = {
-      kinds: ([x, y]: readonly Kinds[]) => op.proof.holds!({ lhs: x!, lhsScale: y! }, context),
+      kinds: ([x, y]: readonly NumberClasses[]) => op.proof.holds!({ lhs: x!, lhsScale: y! }, context),
       generic: rule.generic,
       same: [0, 1],
     };
-    let all = NONE;
+    let all = EMPTY;
     for (const { of, inner, scale } of op.proof.folds!.sides!) {
       const [x, scales] = [tiles.get(of)!, tiles.get(scale)];
       const lane = model.environment.lanes(`fold ${result!.id} ${of}`, x.shape);
@@ -214,7 +224,7 @@ export class PaddingFolds {
       const own = x.at(lane);
       const elements = scales
         ? diagrams.combine(
-            (ends) => combined(scaled, ends),
+            (ends) => applyElementwise(scaled, ends),
             [own, scales.at([...outer, place ?? model.environment.lane(`any ${of}`, scales.shape.at(-1)!)])],
           )
         : own;
@@ -222,10 +232,10 @@ export class PaddingFolds {
     }
     const acc = tiles.get("acc");
     if (acc) all |= unionOf(acc.at(model.environment.lanes(`any ${result!.id}`, acc.shape)));
-    const left = kindsOf(all, "left");
-    const padding = left === NONE ? NONE : held("left", ANYTHING | (left & NOTHING));
+    const left = classesFrom(all, "left");
+    const padding = left === EMPTY ? EMPTY : abstractLane("left", ANY_VALUE | (left & POISON));
     const shape = model.environment.shape(result!.type);
-    return heldTile(shape, () => diagrams.end(held("live", rule.generic) | padding));
+    return heldTile(shape, () => diagrams.end(abstractLane("live", rule.generic) | padding));
   }
 }
 
@@ -239,17 +249,17 @@ function groupOf(lane: Term, elements: Term, groups: Term): Term | undefined {
 /** How an op puts two lanes together: as its record says, or as the function does that it calls. */
 export function foldRuleOf(statement: OpStatement): FoldRule {
   const { op, operands, results } = statement;
-  const numbers = generic(results[0]!.type);
+  const numbers = genericClasses(results[0]!.type);
   const combine = operands.find(isFunction);
   if (combine) return ruleOfFunction(combine.function, numbers);
   const { folds, neutral } = op.proof;
   const args = typedArguments(statement);
-  const isNeutral = (held: Kinds, beside: Kinds) => neutral?.(held, beside, false, args) ?? false;
+  const isNeutral = (held: NumberClasses, beside: NumberClasses) => neutral?.(held, beside, false, args) ?? false;
   return { kinds: folds!.kinds, neutral: isNeutral, generic: numbers };
 }
 
 /** A function that is one op of its two parameters has that op's rules; others are not followed. */
-function ruleOfFunction({ params, body: { statements, yields } }: FunctionIR, numbers: Kinds): FoldRule {
+function ruleOfFunction({ params, body: { statements, yields } }: FunctionIR, numbers: NumberClasses): FoldRule {
   const [statement] = statements;
   const isOne =
     statement?.kind === "op" &&
@@ -270,35 +280,41 @@ function ruleOfFunction({ params, body: { statements, yields } }: FunctionIR, nu
   };
 }
 
-const isZero = (of: Kinds): boolean => of === ZERO;
+const isZero = (of: NumberClasses): boolean => of === ZERO;
 
 /** What a path's lanes hold, those that were left out or hold nothing apart. */
-function apart({ held: of }: Path): { readonly left: Held; readonly rest: Held } {
-  const nothing = isNothing(of);
-  const left = nothing ? of : held("left", kindsOf(of, "left"));
-  return { left, rest: nothing ? NONE : of & ~left };
+function apart({ held: of }: DiagramPath): { readonly left: AbstractLane; readonly rest: AbstractLane } {
+  const nothing = mayBePoison(of);
+  const left = nothing ? of : abstractLane("left", classesFrom(of, "left"));
+  return { left, rest: nothing ? EMPTY : of & ~left };
 }
 
 /** What a lane of a scan holds, by what it held before and what the others give it. */
-function scanned(rule: FoldRule, isOrdered: boolean, own: Held, given: Kinds, nothing: Kinds): Held {
-  const [live, left, plain] = (["live", "left", "plain"] as const).map((source) => kindsOf(own, source)) as [
-    Kinds,
-    Kinds,
-    Kinds,
+function scanned(
+  rule: FoldRule,
+  isOrdered: boolean,
+  own: AbstractLane,
+  given: NumberClasses,
+  nothing: NumberClasses,
+): AbstractLane {
+  const [live, left, plain] = (["live", "left", "plain"] as const).map((source) => classesFrom(own, source)) as [
+    NumberClasses,
+    NumberClasses,
+    NumberClasses,
   ];
-  const make = (kinds: Kinds): Kinds => {
-    const all = (isOrdered ? closure(rule, kinds | given) : each(rule, kinds)) & ~NOTHING;
-    return all | (kinds & NOTHING) | nothing;
+  const make = (kinds: NumberClasses): NumberClasses => {
+    const all = (isOrdered ? combineFixpoint(rule, kinds | given) : each(rule, kinds)) & ~POISON;
+    return all | (kinds & POISON) | nothing;
   };
   return (
-    (live === NONE ? NONE : held("live", make(live))) |
-    (left === NONE ? NONE : held("left", make(left))) |
-    (plain === NONE ? NONE : held("plain", make(plain)))
+    (live === EMPTY ? EMPTY : abstractLane("live", make(live))) |
+    (left === EMPTY ? EMPTY : abstractLane("left", make(left))) |
+    (plain === EMPTY ? EMPTY : abstractLane("plain", make(plain)))
   );
 }
 
 /** What a normalization makes of each kind. */
-function each({ kinds: rule, generic: numbers }: FoldRule, kinds: Kinds): Kinds {
+function each({ kinds: rule, generic: numbers }: FoldRule, kinds: NumberClasses): NumberClasses {
   if (!rule) return numbers;
-  return kindsIn(kinds & ~NOTHING).reduce((all, kind) => all | rule(kind, kind), NONE);
+  return classesIn(kinds & ~POISON).reduce((all, kind) => all | rule(kind, kind), EMPTY);
 }

@@ -1,5 +1,5 @@
 /** The kinds of literals, by the dtype beside them. */
-import { type Kinds, kindOf } from "../../../symbolic/number-class.js";
+import { type NumberClasses, classify } from "../../../symbolic/number-class.js";
 import { dtypeTable, isInt, isUnsigned, members } from "../../../types/dtype.js";
 import type { Type } from "../../../types/types.js";
 
@@ -16,11 +16,13 @@ export function isTruthType(type: Type): boolean {
 }
 
 /** The kind of a literal beside a dtype: the ends of an integer dtype are its lowest and highest number. */
-export function literalKind(value: number | bigint | boolean | string, type: Type): Kinds {
+export function literalKind(value: number | bigint | boolean | string, type: Type): NumberClasses {
   const given = typeof value === "string" ? NaN : Number(value);
-  if (type.kind !== "tile" || isFloatType(type)) return kindOf(given);
+  if (type.kind !== "tile" || isFloatType(type)) return classify(given);
   const [dtype, ...others] = members(type.dtype);
-  if (!dtype || others.length > 0 || dtype === "int1") return kindOf(given);
+  if (!dtype || others.length > 0 || dtype === "int1") return classify(given);
   const { bits } = dtypeTable[dtype];
-  return isUnsigned(dtype) ? kindOf(given, 0, 2 ** bits - 1) : kindOf(given, -(2 ** (bits - 1)), 2 ** (bits - 1) - 1);
+  return isUnsigned(dtype)
+    ? classify(given, 0, 2 ** bits - 1)
+    : classify(given, -(2 ** (bits - 1)), 2 ** (bits - 1) - 1);
 }

@@ -6,74 +6,74 @@ import type { FindingCode } from "../../../diagnostics/catalog/index.js";
 import type { OpStatement } from "../../../ir/nodes.js";
 import { typeOfArgument } from "../../../ir/typed.js";
 import {
-  type Kinds,
-  kindsIn,
-  LEAST,
-  MOST,
+  type NumberClasses,
+  classesIn,
+  LOWEST,
+  HIGHEST,
   NAN,
   NEGATIVE,
-  NONE,
+  EMPTY,
   ONE,
   POSITIVE,
   ZERO,
 } from "../../../symbolic/number-class.js";
 import { FALSE } from "../../../symbolic/term.js";
 import { Budget } from "../../algebra/budget.js";
-import { Contexts } from "../../model/fact-scopes.js";
-import { generic } from "./abstract-lane.js";
-import type { Model } from "../../model/model.js";
-import type { Duties, Duty, Open } from "../obligations.js";
+import { FactScopes } from "../../model/fact-scopes.js";
+import { genericClasses } from "./abstract-lane.js";
+import type { SymbolicModel } from "../../model/model.js";
+import type { ObligationGenerator, ProofObligation, ProofGap } from "../obligations.js";
 import { foldRuleOf } from "./folds.js";
-import { type Meeting, PaddingLanes } from "./analysis.js";
+import { type PaddingLeak, PaddingLanes } from "./analysis.js";
 import { isFloatType } from "./literals.js";
-import { accessInWords } from "../describe.js";
+import { describeAccess } from "../describe.js";
 
 const UNSET: readonly FindingCode[] = ["uninitialized"];
 /** For each question whether lanes exist. */
 const STEPS = 4_000;
 
 /** One duty for each fold and access that lanes reach which a mask left out. */
-export const paddingDuties: Duties = (models) => {
+export const paddingObligations: ObligationGenerator = (models) => {
   const statements = new Map<OpStatement, string>();
   const waived = new Map<OpStatement, string>();
   for (const model of models) {
-    const { meets, waived: reasons } = paddingOf(model);
+    const { maskedUses: meets, waived: reasons } = paddingOf(model);
     for (const [statement, reason] of reasons) waived.set(statement, reason);
     for (const statement of meets) statements.set(statement, nameOf(model, statement));
   }
-  const trusted = [...waived].map(([statement, reason]): Duty => ({
+  const trusted = [...waived].map(([statement, reason]): ProofObligation => ({
     property: "padding",
     of: `padding in tl.${statement.op.name}`,
     at: statement.at,
     waived: reason,
-    asks: () => ({ question: undefined, missing: "" }),
+    prove: () => ({ question: undefined, missing: "" }),
   }));
-  const shown = [...statements].map(([statement, of]): Duty => ({
+  const shown = [...statements].map(([statement, of]): ProofObligation => ({
     property: "padding",
     of,
     at: statement.at,
-    asks: ({ model }) => {
-      const meeting = paddingOf(model).meetings.get(statement);
+    prove: ({ model }) => {
+      const meeting = paddingOf(model).leaks.get(statement);
       return meeting && openOf(meeting);
     },
   }));
   return [...trusted, ...shown];
 };
 
-const known = new WeakMap<Model, PaddingLanes>();
+const known = new WeakMap<SymbolicModel, PaddingLanes>();
 
-function paddingOf(model: Model): PaddingLanes {
+function paddingOf(model: SymbolicModel): PaddingLanes {
   let padding = known.get(model);
-  if (!padding) known.set(model, (padding = new PaddingLanes(model, new Contexts(model, new Budget(STEPS)))));
+  if (!padding) known.set(model, (padding = new PaddingLanes(model, new FactScopes(model, new Budget(STEPS)))));
   return padding;
 }
 
-function nameOf(model: Model, statement: OpStatement): string {
+function nameOf(model: SymbolicModel, statement: OpStatement): string {
   const access = model.accesses.find((each) => each.statement === statement);
-  return access ? `padding in ${accessInWords(access)}` : `padding in tl.${statement.op.name}`;
+  return access ? `padding in ${describeAccess(access)}` : `padding in tl.${statement.op.name}`;
 }
 
-function openOf({ statement, holds, given, variables }: Meeting): Open {
+function openOf({ statement, holds, given, variables }: PaddingLeak): ProofGap {
   if (!statement.op.proof.folds) {
     const question = { holds: FALSE, given, variables, places: [statement.at], finds: UNSET };
     return {
@@ -99,30 +99,30 @@ const UNKNOWN = "let the loads that it rests on cover whole tiles, or say with t
 /** What leaves the other lanes as they are. */
 function neutralOf(statement: OpStatement): string | undefined {
   const type = typeOfArgument(statement.operands[0]!);
-  const numbers = kindsIn(generic(type) | NEGATIVE | POSITIVE);
+  const numbers = classesIn(genericClasses(type) | NEGATIVE | POSITIVE);
   const { neutral } = foldRuleOf(statement);
-  const found = [ZERO, ONE, LEAST, MOST].find((kind) => numbers.every((beside) => neutral(kind, beside)));
+  const found = [ZERO, ONE, LOWEST, HIGHEST].find((kind) => numbers.every((beside) => neutral(kind, beside)));
   if (found === undefined) return undefined;
-  if (found === LEAST || found === MOST) {
-    const isLeast = found === LEAST;
+  if (found === LOWEST || found === HIGHEST) {
+    const isLeast = found === LOWEST;
     return isFloatType(type) ? (isLeast ? "-Infinity" : "Infinity") : `the ${isLeast ? "lowest" : "highest"} integer`;
   }
   return found === ZERO ? "0" : "1";
 }
 
-const WORDS: ReadonlyMap<Kinds, string> = new Map([
-  [LEAST, "-Infinity"],
+const WORDS: ReadonlyMap<NumberClasses, string> = new Map([
+  [LOWEST, "-Infinity"],
   [NEGATIVE, "negative numbers"],
   [ZERO, "0"],
   [ONE, "1"],
   [POSITIVE, "positive numbers"],
-  [MOST, "Infinity"],
+  [HIGHEST, "Infinity"],
   [NAN, "NaN"],
 ]);
 
-function inWords(kinds: Kinds): string {
-  if ((kinds & NEGATIVE) !== NONE && (kinds & POSITIVE) !== NONE) return "numbers";
-  return kindsIn(kinds)
+function inWords(kinds: NumberClasses): string {
+  if ((kinds & NEGATIVE) !== EMPTY && (kinds & POSITIVE) !== EMPTY) return "numbers";
+  return classesIn(kinds)
     .map((kind) => WORDS.get(kind) ?? "nothing")
     .join(" or ");
 }

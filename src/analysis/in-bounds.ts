@@ -79,7 +79,7 @@ export class Covered {
 
   #count(lanes: Argument): Argument | undefined {
     const made = this.#integers.made(lanes);
-    return made?.kind === "op" ? made.op.facts.countsTo?.(made.operands) : undefined;
+    return made?.kind === "op" ? made.op.facts.exclusiveUpperBound?.(made.operands) : undefined;
   }
 
   /** `i * count` where i is below as many blocks as the axis certainly holds: the whole block lies in it. */
@@ -110,7 +110,8 @@ export class Covered {
     if (isLiteral(x)) return this.#isAbove(bound, Number(x.value));
     const made = this.#integers.made(x);
     if (made?.kind === "for") return this.#isNonNegative(made.step) && this.#isWithin(made.end, bound);
-    if (made?.kind === "op" && made.op.facts.asks === "program") return this.#isWithin(this.#programsOf(made), bound);
+    if (made?.kind === "op" && made.op.facts.queries === "program")
+      return this.#isWithin(this.#programsOf(made), bound);
     const arithmetic = this.#integers.arithmetic(x);
     return arithmetic !== undefined && this.#isComputedLess(arithmetic, bound);
   }

@@ -7,7 +7,7 @@ import {
   type Statement,
   type Value,
   type Variable,
-  operandNamed,
+  operandOf,
 } from "../ir/nodes.js";
 import { isFloat, type NumericDType } from "../numerics/numeric.js";
 import type { Type } from "../types/types.js";
@@ -66,7 +66,7 @@ function placesOf(statement: OpStatement): readonly Argument[] {
   if (!reaches) return [];
   const { mask } = statement.options;
   const { address, offsets, rows, column } = reaches;
-  const places = [address, offsets, rows, column].flatMap((name) => operandNamed(statement, name) ?? []);
+  const places = [address, offsets, rows, column].flatMap((name) => operandOf(statement, name) ?? []);
   return mask ? [...places, mask] : places;
 }
 

@@ -11,7 +11,7 @@ import {
   isLiteral,
   isValue,
   type KernelIR,
-  operandNamed,
+  operandOf,
   type OpStatement,
   paramsOf,
   type Statement,
@@ -56,7 +56,7 @@ class Counts {
       const [first, second] = statement.operands;
       if (statement.op.lowering?.view) this.#view(first, second);
       else if (COMPARES.has(statement.op.facts.integer)) this.#comparison(statement);
-      else this.#byHand(operandNamed(statement, statement.op.proof.reaches?.address));
+      else this.#byHand(operandOf(statement, statement.op.proof.reaches?.address));
     });
     return { sizes: this.#sizes, tensors: this.#tensors };
   }

@@ -13,7 +13,7 @@ import {
   type Value,
 } from "../ir/nodes.js";
 import type { IntegerSemantics } from "../symbolic/integer-semantics.js";
-import { bodiesOf, computedBy, definitions, hostBlocksOf } from "../ir/walk.js";
+import { bodiesOf, hostBlockOf, definitions, hostBlocksOf } from "../ir/walk.js";
 import type { Type } from "../types/types.js";
 
 /** An op on integers, with its operands. */
@@ -56,7 +56,7 @@ export class Integers {
     this.#made = definitions(...bodiesOf(ir), ...hostBlocksOf(ir).map(({ block }) => block));
     this.#computed = new Map(
       ir.params.flatMap((param) => {
-        const [yielded] = computedBy(param)?.block.yields ?? [];
+        const [yielded] = hostBlockOf(param)?.block.yields ?? [];
         return yielded === undefined ? [] : [[param.value, yielded] as const];
       }),
     );
@@ -175,7 +175,7 @@ export class Integers {
     const computed = this.#computed.get(argument);
     if (computed !== undefined) return this.#origin(computed);
     const made = this.#made.get(argument);
-    if (made?.kind !== "op" || !made.op.facts.passes) return argument;
+    if (made?.kind !== "op" || !made.op.facts.isIdentity) return argument;
     const [given] = made.operands;
     return given !== undefined && isValue(given) && keepsInteger(argument.type, given.type)
       ? this.#origin(given)

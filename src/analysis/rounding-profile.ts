@@ -1,6 +1,6 @@
 /** Where a kernel rounds floats before it is done: what the error of its outputs follows from. */
 import type { RoundingProfile, SignatureDType } from "../compiled/compiled-kernel.js";
-import { isLiteral, type KernelIR, type OpStatement, type TensorParam, type Value, operandNamed } from "../ir/nodes.js";
+import { isLiteral, type KernelIR, type OpStatement, type TensorParam, type Value, operandOf } from "../ir/nodes.js";
 import { typeOfArgument } from "../ir/typed.js";
 import { bodiesOf, walkAll, walkUses } from "../ir/walk.js";
 import { bitsOf, isFloat } from "../numerics/numeric.js";
@@ -90,7 +90,7 @@ function productsOf(statement: OpStatement): readonly Product[] {
   if (!op.facts.contracts) return [];
   const given = options["inputPrecision"];
   const precision = given && isLiteral(given) ? String(given.value) : DEFAULT_PRECISION;
-  const first = operandNamed(statement, "a");
+  const first = operandOf(statement, "a");
   const type = first && typeOfArgument(first);
   return type?.kind === "tile" ? [{ elem: type.dtype, precision }] : [];
 }

@@ -20,7 +20,7 @@ import { dtypeTable, isSigned, members } from "../types/dtype.js";
 import type { Type } from "../types/types.js";
 import type { LaunchFacts } from "./launch-facts.js";
 import { typedArguments } from "../ir/typed.js";
-import { argumentsOf, bodiesOf, computedBy, definitions, handedOver, hostBlocksOf, walkAll } from "../ir/walk.js";
+import { argumentsOf, bodiesOf, hostBlockOf, definitions, handedOver, hostBlocksOf, walkAll } from "../ir/walk.js";
 
 /** Ignores overflow of 32 bits and more, which the wrapper's limit on extents excludes, and which the evaluator reports. */
 export function nonNegativeValues(ir: KernelIR, facts: LaunchFacts): (argument: Argument) => boolean {
@@ -110,7 +110,7 @@ class Signs {
 
   #axisAsked(what: "program" | "grid", argument: Argument): number | undefined {
     const made = this.facts.integers.made(argument);
-    if (made?.kind !== "op" || made.op.facts.asks !== what) return undefined;
+    if (made?.kind !== "op" || made.op.facts.queries !== what) return undefined;
     const [axis] = made.operands;
     return isLiteral(axis) ? Number(axis.value) : undefined;
   }
@@ -164,7 +164,7 @@ class Signs {
    */
   #ofParam(param: Param): boolean {
     if (param.kind === "device") return true;
-    const computed = computedBy(param);
+    const computed = hostBlockOf(param);
     if (param.kind === "size") return computed === undefined || this.#isShape(param.value) || this.#yields(computed);
     // The wrapper checks the range of a number at each call.
     if (param.kind === "scalar") return param.range !== undefined && this.#yields(param.range);

@@ -14,7 +14,7 @@ export interface NewerUse {
 export function usesOf39(ir: KernelIR): readonly NewerUse[] {
   const found: NewerUse[] = [];
   walkAll(ir, (statement) => {
-    if (statement.kind !== "op" || !statement.op.needs.since39?.(typedArguments(statement))) return;
+    if (statement.kind !== "op" || !statement.op.needs.needsTriton39?.(typedArguments(statement))) return;
     const { name, spelling } = statement.op;
     found.push({ name: spelling.form === "call" ? spelling.name : name, at: statement.at });
   });

@@ -17,7 +17,7 @@ import {
   type KernelIR,
   type Param,
 } from "../ir/nodes.js";
-import { computedBy, rangeOf } from "../ir/walk.js";
+import { hostBlockOf, rangeOf } from "../ir/walk.js";
 
 export function checkHost(ir: KernelIR): readonly Diagnostic[] {
   const found = [
@@ -57,7 +57,7 @@ const isConstexpr = (param: Param, from: ConstexprParam["from"]): boolean =>
 
 /** Derived sizes and launch-time constexprs come before the config; heuristics after it, in the order of params. */
 function computed(ir: KernelIR, param: Param): MessageOfCode[] {
-  const block = computedBy(param);
+  const block = hostBlockOf(param);
   if (!block) return [];
   const isHeuristic = isConstexpr(param, "heuristic");
   if (isConstexpr(param, "launch") && reaches(ir, param, param)) return [computedLater.itself(ir.name, param.name)];
@@ -91,7 +91,7 @@ function rangeMistakes(ir: KernelIR, param: Param): MessageOfCode[] {
 
 /** Whether computing `from` needs the value of `to`. */
 function reaches(ir: KernelIR, from: Param, to: Param, seen = new Set<Param>()): boolean {
-  const block = computedBy(from);
+  const block = hostBlockOf(from);
   if (!block || seen.has(from)) return false;
   seen.add(from);
   return inputsOf(ir, block).some((input) => input === to || reaches(ir, input, to, seen));
@@ -115,7 +115,7 @@ function requirements(ir: KernelIR): MessageOfCode[] {
 /** Whether a value is the same for all calls with the same key. */
 function keyCovers(ir: KernelIR, param: Param, key: readonly string[], covered = new Set<Param>()): boolean {
   if (key.includes(param.name) || covered.has(param)) return true;
-  const block = computedBy(param);
+  const block = hostBlockOf(param);
   const isCovered = block !== undefined && inputsOf(ir, block).every((input) => keyCovers(ir, input, key, covered));
   if (isCovered) covered.add(param);
   return isCovered;

@@ -14,7 +14,7 @@ import type { Type } from "../types/types.js";
 /** `canTell`: whether the trace has asked if JavaScript decides by a truth value. */
 export function checkUnused(ir: KernelIR, canObserveCoercion = hasFalsyObjects()): readonly Diagnostic[] {
   const unused = allBlocks(ir).flatMap(unusedIn);
-  const mayBeTaken = ir.taken !== undefined || !canObserveCoercion;
+  const mayBeTaken = ir.coercionError !== undefined || !canObserveCoercion;
   // A line that is traced several times says it once.
   const found = new Map<string, Diagnostic>();
   for (const statement of unused) {
@@ -28,7 +28,7 @@ export function checkUnused(ir: KernelIR, canObserveCoercion = hasFalsyObjects()
   const unasked = [...found.values(), ...unusedFlags(ir, mayBeTaken)];
   // Of a value that nothing uses more is known: where it was made.
   const isKnown = unasked.some(({ severity }) => severity === "error");
-  return ir.taken && !isKnown ? [...unasked, ir.taken] : unasked;
+  return ir.coercionError && !isKnown ? [...unasked, ir.coercionError] : unasked;
 }
 
 const allBlocks = (ir: KernelIR): readonly Block[] => [...bodiesOf(ir), ...hostBlocksOf(ir).map(({ block }) => block)];

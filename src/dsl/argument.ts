@@ -9,12 +9,12 @@ import type { Argument } from "../ir/nodes.js";
 import { failOnState, toArgument } from "../ops/define.js";
 
 /** Fails with `why`, unless it is empty. */
-export function must(why: string, at: Location | undefined): void {
+export function failIf(why: string, at: Location | undefined): void {
   if (why !== "") fail(ruleViolation(why), at);
 }
 
 /** Fails if a call got more than it takes: JavaScript would drop an arm or an option without a word. */
-export function onlyTakes(name: string, most: number, more: readonly unknown[], call: string): void {
+export function checkArity(name: string, most: number, more: readonly unknown[], call: string): void {
   if (more.length > 0) fail(argumentList.count(name, most, most + more.length, call), captureLocation());
 }
 

@@ -22,8 +22,8 @@ import { showShape } from "../types/shape.js";
 import type { Type } from "../types/types.js";
 import { whyAssign, whyCondition, type WhyWhen } from "../rules/control-rules.js";
 import { toArgument } from "../ops/define.js";
-import { argumentOf, must, onlyTakes } from "./argument.js";
-import { filling, MutHandle } from "./state.js";
+import { argumentOf, failIf, checkArity } from "./argument.js";
+import { fullOp, MutHandle } from "./state.js";
 import type { El, StateLike, TileLike, TruthOf } from "../types/tile.js";
 
 type Arm = () => unknown;
@@ -91,7 +91,7 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
  */
 export const when = ((condition: unknown, body: Arm, ...more: unknown[]): WhenHandle => {
   const at = captureLocation();
-  onlyTakes("when", 2, more, CHAIN);
+  checkArity("when", 2, more, CHAIN);
   const recorder = builder("tl.when");
   const branch = openBranch(recorder, condition, body, 0, [], at);
   recorder.append(branch.statement);
@@ -113,7 +113,7 @@ function openBranch(
 ): Branch {
   if (typeof condition === "boolean") fail(branchCondition.boolean(), at);
   const argument = argumentOf(recorder, condition, "when: the condition is a scalar of int1 or a constexpr", at);
-  must(whyCondition(typeOfArgument(argument)), at);
+  failIf(whyCondition(typeOfArgument(argument)), at);
   const text = textOf(argument);
   const { block, form, states, narrower } = arm(recorder, body, index, both(before, text), at);
   const then = { ...block, yields: [] };
@@ -170,7 +170,7 @@ function chain(recorder: Builder, branches: readonly Branch[]): WhenHandle {
   const last = branches.at(-1)!;
   return {
     elseWhen(condition, body, ...more) {
-      onlyTakes("elseWhen", 2, more, CHAIN);
+      checkArity("elseWhen", 2, more, CHAIN);
       settle(recorder, branches[0]!, "elseWhen");
       const branch = openBranch(recorder, condition, body, branches.length, last.otherwise, captureLocation());
       last.statement.otherwise = { statements: [branch.statement], yields: [] };
@@ -178,7 +178,7 @@ function chain(recorder: Builder, branches: readonly Branch[]): WhenHandle {
     },
     otherwise(body, ...more) {
       const here = captureLocation();
-      onlyTakes("otherwise", 1, more, CHAIN);
+      checkArity("otherwise", 1, more, CHAIN);
       settle(recorder, branches[0]!, "otherwise");
       const { block, form, states, narrower } = arm(recorder, body, branches.length, last.otherwise, here);
       for (const argument of [...branches, { narrower }].flatMap((branch) => branch.narrower))
@@ -246,7 +246,7 @@ function join(
           : type.kind === "constexpr"
             ? "when: a number has no dtype; return tl.full([], x, dtype)"
             : whyAssign(type, typeOfArgument(other));
-      must(
+      failIf(
         why.replace("value: the variable holds", "when: one arm returns").replace("the new value is", "another"),
         at,
       );
@@ -282,7 +282,7 @@ function typed(
     const type = types[i]!;
     if (type.kind !== "tile" || !isNumber(argument)) return argument;
     const result = recorder.unnamed(() => recorder.value(type, at));
-    filled.push({ kind: "op", ...filling(recorder, type, argument), options: {}, results: [result], at });
+    filled.push({ kind: "op", ...fullOp(recorder, type, argument), options: {}, results: [result], at });
     return result;
   });
   return { statements: [...statements, ...filled], yields };

@@ -4,13 +4,13 @@ import { configSources } from "../diagnostics/catalog/config-codes.js";
 import { specShapes, specValue } from "../diagnostics/catalog/definition-codes.js";
 import type { Param } from "../ir/nodes.js";
 import type { KernelDefinition, RawSpec } from "./definition.js";
-import { specForms } from "./spec-forms.js";
+import { specSchema } from "./spec-forms.js";
 
 /** @throws TileScriptError at a part of the spec that has the wrong form. */
 export function checkSpec({ name, spec }: KernelDefinition, placeOf: (part: keyof RawSpec) => Location | undefined) {
-  for (const part of Object.keys(specForms) as (keyof RawSpec)[]) {
+  for (const part of Object.keys(specSchema) as (keyof RawSpec)[]) {
     if (spec[part] === undefined) continue;
-    const [form, wanted] = specForms[part];
+    const [form, wanted] = specSchema[part];
     const said = form(spec[part], part);
     const remedy = typeof wanted === "string" ? wanted : wanted(spec[part]);
     if (said !== undefined) fail(specValue.part(name, said, part, remedy), placeOf(part));

@@ -21,7 +21,7 @@ import { isOptional, type ParamDescription } from "./params.js";
 import { sharingStrides } from "./shared-strides.js";
 
 /** What an author declared with a builder of this kind. */
-export type Described<Kind extends ParamDescription["kind"]> = Extract<ParamDescription, { kind: Kind }>;
+export type ParamKindOf<Kind extends ParamDescription["kind"]> = Extract<ParamDescription, { kind: Kind }>;
 
 /** A kernel's params: tensors, pointers and scalars in the author's order, then sizes, then constexprs. */
 export function declare(recorder: Builder, kernel: KernelDefinition): readonly Param[] {
@@ -67,7 +67,7 @@ export function declare(recorder: Builder, kernel: KernelDefinition): readonly P
 /** How many elements lie behind a pointer at least. */
 function numelOf(
   { name: kernel }: KernelDefinition,
-  { numel, at }: Described<"pointer">,
+  { numel, at }: ParamKindOf<"pointer">,
   name: string,
   params: readonly (SizeParam | ConstexprParam)[],
 ): Value | number {
@@ -109,7 +109,7 @@ function tensorParam(
   recorder: Builder,
   { spec, at }: KernelDefinition,
   name: string,
-  p: Described<"tensor">,
+  p: ParamKindOf<"tensor">,
   dims: readonly Argument[],
 ): TensorParam {
   // If autotuning resets the tensor to zero before each trial, launches begin with zeros too.
@@ -154,7 +154,7 @@ function descriptorParam(
   recorder: Builder,
   { name: kernel, at }: KernelDefinition,
   name: string,
-  { dtype: token, dims: dimNames, block = [], paddingOption, role }: Described<"tensor">,
+  { dtype: token, dims: dimNames, block = [], paddingOption, role }: ParamKindOf<"tensor">,
   dims: readonly Argument[],
   constexprs: readonly ConstexprParam[],
 ): TensorParam {
@@ -194,7 +194,7 @@ function constexprParam(
   recorder: Builder,
   kernel: KernelDefinition,
   name: string,
-  p: Described<"constexpr">,
+  p: ParamKindOf<"constexpr">,
 ): ConstexprParam {
   const isDim = Object.values(kernel.spec.params).some((q) => q.kind === "tensor" && q.dims.includes(name));
   return {
@@ -225,11 +225,11 @@ function configured(kernel: KernelDefinition, name: string): boolean {
 }
 
 /** The dtype variable behind a constexpr: the author's, or one with the param's name. */
-function variableOf(name: string, dtype: NonNullable<Described<"constexpr">["dtype"]>): DTypeVariable {
+function variableOf(name: string, dtype: NonNullable<ParamKindOf<"constexpr">["dtype"]>): DTypeVariable {
   return elemOf(tokenOf(name, dtype)) as DTypeVariable;
 }
 
-function tokenOf(name: string, dtype: NonNullable<Described<"constexpr">["dtype"]>): DType<any> {
+function tokenOf(name: string, dtype: NonNullable<ParamKindOf<"constexpr">["dtype"]>): DType<any> {
   return "name" in dtype ? dtype : dtypeVariable(name, dtype);
 }
 
@@ -249,7 +249,7 @@ export function handles(kernel: KernelDefinition, params: readonly Param[]): Rec
 }
 
 /** Whether a grid or a requirement may use it: sizes, scalars and constexprs. */
-export function isMeta(params: readonly Param[], name: string): boolean {
+export function isHostVisible(params: readonly Param[], name: string): boolean {
   const param = params.find((p) => p.name === name);
   return param !== undefined && !isMemoryParam(param) && param.kind !== "device";
 }

@@ -13,9 +13,9 @@ import { checkTolerance } from "../compiled/declared-tolerance.js";
 import { whyNoFunction, whyNoGrid } from "../params/kernel-call-types.js";
 import { whyParam } from "../params/param-kind.js";
 import { launch } from "./kernel-call.js";
-import { refusing } from "./unknown-names.js";
+import { throwingPrototype } from "./unknown-names.js";
 import type { ParamDescription } from "./params.js";
-import { isObject, kindOf, specForms } from "./spec-forms.js";
+import { isObject, kindOf, specSchema } from "./spec-forms.js";
 
 type Meta = Readonly<Record<string, Handle>>;
 type RawConfig = Readonly<Record<string, unknown>>;
@@ -73,7 +73,7 @@ const isGrid = (name: string): boolean => !IDENTIFIER.test(name);
 
 Object.setPrototypeOf(
   NoFunction.prototype,
-  refusing({
+  throwingPrototype({
     read: (name, receiver) => {
       const kernel = (receiver as KernelDefinition).name;
       return isGrid(name)
@@ -123,9 +123,9 @@ export function checkDefinition({ name, spec, body, at }: KernelDefinition, furt
   if (!isObject(spec)) fail(missingPart.spec(name, kindOf(spec)), at);
   if (!/^[A-Za-z_]\w*$/.test(name)) fail(pythonName.invalid("kernel", name), at);
   if (name.length > LONGEST_NAME) fail(pythonName.tooLong(name.length, LONGEST_NAME), at);
-  if (!isObject(spec.params)) fail(missingPart.params(name, wordOf(spec.params)), at);
+  if (!isObject(spec.params)) fail(missingPart.params(name, describeMissingPart(spec.params)), at);
   checkDescriptions(name, spec.params, at);
-  checkParts(name, spec, Object.keys(specForms), at);
+  checkParts(name, spec, Object.keys(specSchema), at);
   if (spec.grid === undefined) fail(missingPart.grid(name), at);
   checkTolerance(name, spec.tolerance, at);
   if (typeof body !== "function") fail(missingPart.body(name), at);
@@ -145,7 +145,7 @@ export function checkDescriptions(name: string, params: RawSpec["params"], at: L
 }
 
 /** What stands in the place of a required part. */
-export const wordOf = (given: unknown): string => (given === undefined ? "missing" : kindOf(given));
+export const describeMissingPart = (given: unknown): string => (given === undefined ? "missing" : kindOf(given));
 
 /** @throws TileScriptError at a part that is not one of `known`: a misspelt part would have no effect. */
 export function checkParts(name: string, spec: object, known: readonly string[], at: Location | undefined): void {

@@ -8,7 +8,7 @@ import * as ops from "../ops/index.js";
 type Operand = any;
 
 /** The value of `BLOCK`, an argument, or of `BLOCK * 2`, computed unless the kernel has done so already. */
-export function dimension(text: string): Operand {
+export function dimValue(text: string): Operand {
   const known = builder("shape").constexprs.get(text);
   if (known && !known.scope.closed) return new Handle(known);
   return readText<Operand>(text, {

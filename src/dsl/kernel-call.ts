@@ -21,7 +21,7 @@ import { argument, noted, tensorProxy } from "../torch/proxy.js";
 import type { KernelDefinition } from "./definition.js";
 
 /** A tensor as known before anything runs: the names of its sizes, and its dtype. */
-export interface Described {
+export interface AbstractTensor {
   readonly dims: readonly (string | number | undefined)[];
   readonly dtype: Elem | undefined;
 }
@@ -30,8 +30,8 @@ export interface Described {
 export interface LaunchRecorder {
   readonly name: string;
   kernel(definition: KernelDefinition): KernelIR;
-  describe(node: TorchNode): Described | undefined;
-  describeAs(node: TorchNode, described: Described): void;
+  describe(node: TorchNode): AbstractTensor | undefined;
+  describeAs(node: TorchNode, described: AbstractTensor): void;
   /** Whether the operator's caller passed this tensor. */
   isInput(node: TorchNode): boolean;
   /** The tensor that an operator must not change whose memory this has, or may have: a view, a cast, a gradient. */
@@ -41,7 +41,7 @@ export interface LaunchRecorder {
 let recorder: LaunchRecorder | undefined;
 
 /** Runs `body`, which may call kernels. */
-export function launching<T>(into: LaunchRecorder, body: () => T): T {
+export function withLaunchRecorder<T>(into: LaunchRecorder, body: () => T): T {
   const before = recorder;
   recorder = into;
   try {
@@ -177,7 +177,7 @@ function bindTypes(
   args: Readonly<Record<string, TorchArgument>>,
   into: LaunchRecorder,
   at: Location | undefined,
-): { readonly sizes: KernelLaunch["sizes"]; readonly typeOf: (param: TensorParam) => Described } {
+): { readonly sizes: KernelLaunch["sizes"]; readonly typeOf: (param: TensorParam) => AbstractTensor } {
   const sizes = new Map<string, string | number>();
   const dtypes = new Map<string, Elem>();
   for (const param of params) {

@@ -6,7 +6,7 @@ import { type Builder, builder } from "../ir/builder.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import type { Constexpr, ConstLike } from "../types/constexpr.js";
 import type { Elem } from "../types/dtype.js";
-import { enterBody, type Returned, runBody } from "../ir/retrace.js";
+import { traceBodyTwice, type BodyResult, runBody } from "../ir/retrace.js";
 import { Handle, isHandle, isState } from "../ir/handle.js";
 import { repeatParams } from "../ir/retrace-matcher.js";
 import type { Argument, ForStatement } from "../ir/nodes.js";
@@ -26,7 +26,7 @@ import {
 import type { Scalar } from "../types/tile.js";
 import type { Type } from "../types/types.js";
 import { failOnUnknown } from "../ops/define.js";
-import { argumentOf, literal, must, onlyTakes } from "./argument.js";
+import { argumentOf, literal, failIf, checkArity } from "./argument.js";
 
 /**
  * A loop of the kernel: `for (const k of tl.range(0, K, BLOCK_K)) { … }`. `k` stands for every iteration: tracing records
@@ -70,10 +70,10 @@ function loop(name: string, args: unknown[], unrolled: boolean): Iterable<Handle
   const bounds = given.map((bound) => argumentOf(recorder, bound, `${name}: a bound is an integer`, at));
   if (bounds.length < 1 || bounds.length > 3) fail(loopBounds.count(name), at);
   for (const bound of bounds) {
-    must(whyRangeBound(typeOfArgument(bound), name), at);
+    failIf(whyRangeBound(typeOfArgument(bound), name), at);
     if (unrolled && typeOfArgument(bound).kind !== "constexpr") fail(loopBounds.static(), at);
   }
-  if (bounds[2]) must(whyStep(typeOfArgument(bounds[2]), name), at);
+  if (bounds[2]) failIf(whyStep(typeOfArgument(bounds[2]), name), at);
   const [start, end, step] =
     bounds.length === 1 ? [literal(0), bounds[0], literal(1)] : [bounds[0], bounds[1], bounds[2] ?? literal(1)];
   const options = optionsOf(recorder, name, hasOptions ? last : {}, unrolled ? {} : RANGE_OPTIONS, at);
@@ -150,18 +150,22 @@ class Loop implements Iterable<Handle> {
       ? { kind: "tile", dtype, shape: [] }
       : { kind: "constexpr", of: "int", text: recorder.uniqueText("index") };
     for (const bound of [head.start, head.end, head.step]) recorder.use(bound, head.at);
-    const { params, block } = yield* enterBody(recorder, { what: "the loop", kind: "loop", at: head.at }, function* () {
-      const index = recorder.value(type, head.at);
-      repeatParams(recorder, [index]);
-      let complete = false;
-      try {
-        yield new Handle(index);
-        complete = true;
-      } finally {
-        if (!complete) fail(earlyExit.leftHere(), head.at);
-      }
-      return { params: [index], yields: [], form: "nothing" };
-    });
+    const { params, block } = yield* traceBodyTwice(
+      recorder,
+      { what: "the loop", kind: "loop", at: head.at },
+      function* () {
+        const index = recorder.value(type, head.at);
+        repeatParams(recorder, [index]);
+        let complete = false;
+        try {
+          yield new Handle(index);
+          complete = true;
+        } finally {
+          if (!complete) fail(earlyExit.leftHere(), head.at);
+        }
+        return { params: [index], yields: [], form: "nothing" };
+      },
+    );
     recorder.append({ kind: "for", ...head, index: params[0]!, body: block });
   }
 }
@@ -178,18 +182,18 @@ export const whileLoop = ((
 ): void => {
   const at = captureLocation();
   const recorder = builder("tl.whileLoop");
-  onlyTakes("whileLoop", 3, more, "tl.whileLoop(() => condition, () => { … }, { disableLicm })");
+  checkArity("whileLoop", 3, more, "tl.whileLoop(() => condition, () => { … }, { disableLicm })");
   if (typeof condition !== "function") fail(loopFunctions.condition(), at);
   if (typeof body !== "function") fail(loopFunctions.body(), at);
   const options = optionsOf(recorder, "whileLoop", given, WHILE_OPTIONS, at);
-  const asking = (): Returned => {
+  const asking = (): BodyResult => {
     const asked = condition();
-    if (typeof asked === "boolean") must(whyWhile({ kind: "constexpr", of: "bool", text: String(asked) }), at);
+    if (typeof asked === "boolean") failIf(whyWhile({ kind: "constexpr", of: "bool", text: String(asked) }), at);
     const test = argumentOf(recorder, asked, "whileLoop: the condition is a scalar of int1", at);
-    must(whyWhile(typeOfArgument(test)), at);
+    failIf(whyWhile(typeOfArgument(test)), at);
     return { yields: [test], form: "one" };
   };
-  const working = (): Returned => {
+  const working = (): BodyResult => {
     if (body() !== undefined) fail(loopFunctions.result(), at);
     return { yields: [], form: "nothing" };
   };

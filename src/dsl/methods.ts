@@ -15,8 +15,8 @@ import "../ops/narrow.js";
 import * as descriptors from "../ops/descriptor-methods.js";
 import * as views from "../ops/view.js";
 import { opOf } from "../ops/define.js";
-import { dimension } from "./dimension.js";
-import { foreignTo, noFact, refuseUnknownNames } from "./unknown-names.js";
+import { dimValue } from "./dimension.js";
+import { foreignMethodMessage, missingPropertyMessage, refuseUnknownNames } from "./unknown-names.js";
 
 type AnyFunction = (...args: unknown[]) => unknown;
 
@@ -75,11 +75,11 @@ property("dtype", (handle) => {
 });
 property("shape", (handle) => {
   const { type } = valueOf(handle);
-  if (type.kind === "tensor") fail(noFact("shape"), captureLocation());
+  if (type.kind === "tensor") fail(missingPropertyMessage("shape"), captureLocation());
   const dims = "shape" in type ? type.shape : [];
   const later = dims.find((dim) => typeof dim === "string");
   if (later !== undefined) activeBuilder()?.refuseCompared((how) => hiddenCoercion.dimension(how, later));
-  return dims.map((dim) => (typeof dim === "number" ? dim : dimension(dim)));
+  return dims.map((dim) => (typeof dim === "number" ? dim : dimValue(dim)));
 });
 property("col", (handle) => vector("col", handle, 1));
 property("row", (handle) => vector("row", handle, 0));
@@ -121,7 +121,7 @@ for (const [name, call] of Object.entries<unknown>({
   atomicXor: descriptors.descriptorAtomicXor,
 }))
   method(name, (handle, ...args) => {
-    const foreign = foreignTo(handle, name);
+    const foreign = foreignMethodMessage(handle, name);
     return foreign ? fail(foreign, captureLocation()) : (call as AnyFunction)(handle, ...args);
   });
 const castTile = Object.getOwnPropertyDescriptor(Handle.prototype, "to")!.value as AnyFunction;

@@ -18,9 +18,9 @@ import { recordOf } from "../torch/functions.js";
 import { isTorchNode, partsOf, type TorchArgument, type TorchNode } from "../torch/node.js";
 import type { SourceIndex } from "../ir/source.js";
 import { checkTolerance } from "../compiled/declared-tolerance.js";
-import { checkDescriptions, checkParts, KernelDefinition, type RawSpec, wordOf } from "./definition.js";
+import { checkDescriptions, checkParts, KernelDefinition, type RawSpec, describeMissingPart } from "./definition.js";
 import { isObject, kindOf } from "./spec-forms.js";
-import { type Described, includes, launching } from "./kernel-call.js";
+import { type AbstractTensor, includes, withLaunchRecorder } from "./kernel-call.js";
 import { flagsOf, variablesOf } from "./record-spec.js";
 import { type Given, record, saidOf, stepsOf } from "../torch/record-author.js";
 import { isRecord, type Made, nodeOf, tensorProxy } from "../torch/proxy.js";
@@ -67,7 +67,7 @@ export const op = ((name: string, spec: RawSpec, forward: Forward, backward?: Ba
   const at = captureLocation();
   if (typeof name !== "string" || !/^[A-Za-z_]\w*$/.test(name)) fail(pythonName.invalid("op", name), at);
   if (!isObject(spec)) fail(missingPart.operatorSpec(name, kindOf(spec)), at);
-  if (!isObject(spec.params)) fail(missingPart.operatorParams(name, wordOf(spec.params)), at);
+  if (!isObject(spec.params)) fail(missingPart.operatorParams(name, describeMissingPart(spec.params)), at);
   checkDescriptions(name, spec.params, at);
   checkParts(name, spec, OPERATOR_PARTS, at);
   if (typeof forward !== "function") fail(missingPart.forward(name), at);
@@ -122,8 +122,8 @@ function problemOf(param: Param): string | undefined {
 class Recording {
   readonly kernels: KernelIR[] = [];
   readonly #known = new Map<KernelDefinition, KernelIR>();
-  readonly #types = new Map<TorchNode, Described>();
-  readonly #described = new Map<string, Described>();
+  readonly #types = new Map<TorchNode, AbstractTensor>();
+  readonly #described = new Map<string, AbstractTensor>();
 
   constructor(
     readonly definition: OperatorDefinition,
@@ -222,13 +222,13 @@ class Recording {
       name: this.face.name,
       kernel: (definition: KernelDefinition) => this.#kernel(definition),
       describe: (node: TorchNode) => this.#describe(node),
-      describeAs: (node: TorchNode, described: Described) => void this.#types.set(node, described),
+      describeAs: (node: TorchNode, described: AbstractTensor) => void this.#types.set(node, described),
       isInput: (node: TorchNode) => node.kind === "input" && inputs.has(node.name),
       ownedBy: (node: TorchNode) => this.#owners(node).flatMap((of) => (of.kind === "input" ? [of.name] : []))[0],
     };
     const known = { ...given, numbers: numbers.map(({ name }) => name), flags: flagsOf(numbers) };
     const { made, result } = saidOf(`${this.face.name}:`, () =>
-      launching(into, () => record(author, known, this.definition.at)),
+      withLaunchRecorder(into, () => record(author, known, this.definition.at)),
     );
     // The operator's kernels are those that its calls name.
     return { steps: stepsOf(made as readonly Made<Composition["steps"][number]>[]), results: results(result) };
@@ -268,7 +268,7 @@ class Recording {
     return owners(node, (each) => this.#describe(each)?.dtype);
   }
 
-  #describe(node: TorchNode): Described | undefined {
+  #describe(node: TorchNode): AbstractTensor | undefined {
     return node.kind === "input" ? this.#described.get(node.name) : this.#types.get(node);
   }
 

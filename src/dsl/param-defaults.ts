@@ -6,13 +6,13 @@ import { type DTypeName, dtypeTable, isInt, isSigned } from "../types/dtype.js";
 import { kindOf } from "./spec-forms.js";
 
 /** What a default stands for: a dtype of run-time numbers, or the kind of a constexpr. */
-export type DefaultOf = DTypeName | "int" | "float" | "bool";
+export type DefaultKind = DTypeName | "int" | "float" | "bool";
 
 /** `what` declares the param, `range` is what it was declared with. */
 export function checkDefault(
   what: string,
   given: unknown,
-  of: DefaultOf,
+  of: DefaultKind,
   range: unknown,
   at: Location | undefined,
 ): void {
@@ -26,7 +26,7 @@ export function checkDefault(
   if (isBelow || isAbove) fail(paramDefault.range(what, kindOf(given), String(low), String(end)), at);
 }
 
-function wanted(of: DefaultOf): string {
+function wanted(of: DefaultKind): string {
   if (of === "int") return "an integer";
   if (of === "float") return "a number";
   if (of === "bool") return "true or false";
@@ -34,7 +34,7 @@ function wanted(of: DefaultOf): string {
   return isInt(of) ? `an integer that ${of} holds` : `a number that ${of} holds`;
 }
 
-function fits(given: unknown, of: DefaultOf): boolean {
+function fits(given: unknown, of: DefaultKind): boolean {
   if (typeof given === "boolean") return of === "bool" || of === "int1";
   if (of === "bool" || typeof given !== "number") return false;
   if (of === "float") return true;

@@ -21,14 +21,14 @@ export function providersOf(
   const made = Object.entries(kernel.spec.providers ?? {}).map(([name, author]) => {
     if (!isPythonIdentifier(name)) fail(pythonName.provider(kernel.name, name), at);
     if (RESERVED_PROVIDERS.includes(name)) fail(reservedName.provider(kernel.name, name), at);
-    const given = () => recorded(kernel, author, params, at, `the provider ${name}`)!;
+    const given = () => recordReferenceSpec(kernel, author, params, at, `the provider ${name}`)!;
     return [name, saidOf(`${kernel.name}: the provider ${name}:`, given)] as const;
   });
   return Object.fromEntries(made);
 }
 
 /** The reference. The author wrote it at `at`. */
-export function recorded(
+export function recordReferenceSpec(
   { spec }: KernelDefinition,
   author: typeof spec.reference,
   params: readonly Param[],

@@ -127,7 +127,7 @@ export const configRemedy =
 const elsewhere = [() => undefined, ""] as const;
 
 /** Each part: its form, and how to write it. Others are refused, because a misspelt part would have no effect. */
-export const specForms: Readonly<Record<keyof RawSpec, readonly [Form, string | ((given: unknown) => string)]>> = {
+export const specSchema: Readonly<Record<keyof RawSpec, readonly [Form, string | ((given: unknown) => string)]>> = {
   params: elsewhere,
   dims: [recordOf(isFunction), "an object of functions, such as { H: ({ Q, G }) => Q.mul(G) }"],
   grid: [isFunction, (given) => `a function, such as grid: ${gridLike(given)}`],

@@ -13,7 +13,7 @@ import type { TileType, Type } from "../types/types.js";
 import { full } from "../ops/create.js";
 import { opOf, toArgument } from "../ops/define.js";
 import { stateNames } from "./unknown-names.js";
-import { argumentOf, literal, must, onlyTakes } from "./argument.js";
+import { argumentOf, literal, failIf, checkArity } from "./argument.js";
 
 /** What `tl.mut` returns. Not a tile: `.value` reads and writes. */
 export class MutHandle {
@@ -53,7 +53,7 @@ export class MutHandle {
     recorder.useVariable(variable, at);
     const value = argumentOf(recorder, given, "value: this cannot be held in a tl.mut", at);
     const { type } = variable;
-    must(whyStateOperand(type, typeOfArgument(value)), at);
+    failIf(whyStateOperand(type, typeOfArgument(value)), at);
     recorder.append({ kind: "write", variable, value: strong(recorder, type, value), at });
   }
 }
@@ -64,12 +64,12 @@ Object.setPrototypeOf(MutHandle.prototype, stateNames);
 /** Turns a number into a tile of the variable's type: a bare literal would change its dtype in Triton. */
 function strong(recorder: Builder, type: Type, value: Argument): Argument {
   if (type.kind !== "tile" || typeOfArgument(value).kind !== "constexpr") return value;
-  const { op, operands } = filling(recorder, type, value);
+  const { op, operands } = fullOp(recorder, type, value);
   return recorder.op(op, operands, {}, [type], recorder.location())[0]!;
 }
 
 /** The op that makes a tile of a number. */
-export function filling(recorder: Builder, type: TileType, value: Argument): Pick<OpStatement, "op" | "operands"> {
+export function fullOp(recorder: Builder, type: TileType, value: Argument): Pick<OpStatement, "op" | "operands"> {
   const shape = type.shape.map((dim): Argument =>
     typeof dim === "number" ? literal(dim) : recorder.constexprs.get(dim)!,
   );
@@ -79,7 +79,7 @@ export function filling(recorder: Builder, type: TileType, value: Argument): Pic
 /** State that loops and branches change: `.value` reads it at that point of the program, and writes it. */
 export const mut = ((initial: unknown, ...more: unknown[]): MutHandle => {
   const recorder = builder("tl.mut");
-  onlyTakes("mut", 1, more, "tl.mut(initial)");
+  checkArity("mut", 1, more, "tl.mut(initial)");
   const repeated = repeatLet(recorder, toArgument(initial));
   if (repeated) return new MutHandle(repeated);
   const at = captureLocation();

@@ -15,9 +15,9 @@ import { kernelResult, specValue } from "../diagnostics/catalog/definition-codes
 import { unknownName } from "../diagnostics/catalog/operand-codes.js";
 import { gridAxes, heuristicTarget, hostResult } from "../diagnostics/catalog/host-codes.js";
 import { Builder, recording } from "../ir/builder.js";
-import { questionBody, questioned, type Returned, runBody } from "../ir/retrace.js";
-import { differenceOf } from "../ir/same-statements.js";
-import { Handle, isHandle, isQuestioned, valueOf } from "../ir/handle.js";
+import { retraceBodyWithFalsyHandles, retraceWithFalsyHandles, type BodyResult, runBody } from "../ir/retrace.js";
+import { firstDifference } from "../ir/same-statements.js";
+import { Handle, isHandle, isRetracingFalsy, valueOf } from "../ir/handle.js";
 import {
   type Argument,
   type Block,
@@ -40,10 +40,10 @@ import { refusePromise, toArgument } from "../ops/define.js";
 import * as ops from "../ops/index.js";
 import { type ComputedConfig, computedConfig } from "./computed-config.js";
 import { deviceProperties } from "./device.js";
-import { declare, type Described, handles, isMeta } from "./declare.js";
+import { declare, type ParamKindOf, handles, isHostVisible } from "./declare.js";
 import { configOf, type KernelDefinition, rawConfigs, type RawSpec } from "./definition.js";
 import { registerGiven, registerTensor } from "./methods.js";
-import { inputsOf, providersOf, recorded } from "./record-spec.js";
+import { inputsOf, providersOf, recordReferenceSpec } from "./record-spec.js";
 import { checkShapes, checkSpec } from "./check-spec.js";
 import { namedArguments, pythonName } from "./unknown-names.js";
 import { rangeRequirements, type TraceHost, withRange } from "./ranges.js";
@@ -78,7 +78,7 @@ function traced(kernel: KernelDefinition, source: SourceIndex | undefined): Kern
     recorder.open("the kernel", kernel.at);
     const params = declare(recorder, kernel);
     const args = handles(kernel, params);
-    const meta = Object.fromEntries(Object.entries(args).filter(([name]) => isMeta(params, name)));
+    const meta = Object.fromEntries(Object.entries(args).filter(([name]) => isHostVisible(params, name)));
     for (const param of params) {
       if (param.kind === "tensor") registerTensor(param);
       if (isMemoryParam(param) && param.given) registerGiven(param.value, param.given);
@@ -103,7 +103,7 @@ function traced(kernel: KernelDefinition, source: SourceIndex | undefined): Kern
     const taken = ended(recorder);
     const { shapes = [], tolerance, doc } = kernel.spec;
     checkNames(kernel, params);
-    const reference = recorded(kernel, kernel.spec.reference, params, placeOf("reference"));
+    const reference = recordReferenceSpec(kernel, kernel.spec.reference, params, placeOf("reference"));
     const inputs = inputsOf(kernel, params, placeOf("inputs"));
     const tuning = tuningOf(kernel, config, completed, places);
     return {
@@ -115,7 +115,7 @@ function traced(kernel: KernelDefinition, source: SourceIndex | undefined): Kern
       grid,
       requires,
       flags: recorder.flags,
-      taken,
+      coercionError: taken,
       tuning,
       launch: launchOf(kernel),
       triton: versionOf(kernel),
@@ -141,7 +141,7 @@ function toleratedOutput(param: Param): readonly ToleratedOutput[] {
 
 /** Closes the kernel, unless JavaScript took a value of it for true. */
 function ended(recorder: Builder): Diagnostic | undefined {
-  const taken = questioned(recorder);
+  const taken = retraceWithFalsyHandles(recorder);
   if (!taken) recorder.close();
   return taken;
 }
@@ -218,7 +218,7 @@ function complete(param: Param, kernel: KernelDefinition, config: ComputedConfig
     return launched;
   }
   if (param.kind !== "constexpr" || (param.from !== "launch" && param.from !== "heuristic")) return param;
-  const described = kernel.spec.params[param.name] as Described<"constexpr">;
+  const described = kernel.spec.params[param.name] as ParamKindOf<"constexpr">;
   const callback = param.from === "launch" ? described.launch : kernel.spec.heuristics![param.name];
   const compute = host(callback as (meta: never) => unknown);
   checkComputed(kernel, param, compute);
@@ -248,7 +248,7 @@ function noted(recorder: Builder, args: Readonly<Record<string, Handle>>): Recor
     if (value?.type.kind !== "constexpr" || (value.type.of !== "bool" && value.type.of !== "string")) continue;
     const get = (): Handle => {
       recorder.askFor(value);
-      return isQuestioned() ? new Handle(value) : handle;
+      return isRetracingFalsy() ? new Handle(value) : handle;
     };
     Object.defineProperty(watched, name, { get, enumerable: true });
   }
@@ -276,7 +276,7 @@ function traceBody(
 ): Block {
   const { body: written = kernel.at, returned = written } = places ?? {};
   if (kernel.body.length > 1) fail(unknownName.arguments(kernel.name, Object.keys(args())), written);
-  const once = (): Returned => {
+  const once = (): BodyResult => {
     const { depth } = recorder;
     const result: unknown = explained(recorder, () => kernel.body(args()));
     refusePromise(result, written);
@@ -288,7 +288,7 @@ function traceBody(
   const body = runBody(recorder, { what: "the kernel", kind: "kernel", at: kernel.at }, once);
   const [unused] = recorder.loops;
   if (unused) fail(loopBounds.unused(), unused.at);
-  questionBody(recorder, body, once);
+  retraceBodyWithFalsyHandles(recorder, body, once);
   return body.block;
 }
 
@@ -308,7 +308,7 @@ function hostBlock(
       const second = recorder.askingInto(new Map(), () => hostStatements(recorder, body, at, place));
       forget();
       const what = "this function";
-      const different = differenceOf({ params: [], block }, { params: [], block: second });
+      const different = firstDifference({ params: [], block }, { params: [], block: second });
       if (!different) return;
       fail(different.at ? changedState.outside(what) : changedState.outsideResult(what), different.at ?? place);
     };

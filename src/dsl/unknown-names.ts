@@ -7,7 +7,7 @@ import { suggestName } from "../diagnostics/did-you-mean.js";
 import { activeBuilder } from "../ir/builder.js";
 import { EXPORTS, keywordName } from "../diagnostics/python-names.js";
 import { Handle, valueOf } from "../ir/handle.js";
-import type { Mend } from "../ir/source.js";
+import type { SourceFix } from "../ir/source.js";
 import { libdevice } from "../ops/libdevice.js";
 import {
   foreignConstants,
@@ -33,7 +33,7 @@ interface Refusals {
   /** Of a name that is read. */
   readonly read: Answer;
   /** What mends the reading of a name, where that is mechanical. */
-  readonly mend?: (name: string) => Mend | undefined;
+  readonly mend?: (name: string) => SourceFix | undefined;
   /** Of a name that is written. */
   readonly written?: Answer;
   readonly iterated?: (receiver: object) => MessageOfCode;
@@ -42,7 +42,7 @@ interface Refusals {
 }
 
 /** A prototype that fails at each name but those of `base`. It is asked only for names that the object itself lacks. */
-export function refusing({ read, mend, written, iterated, base = Object.prototype }: Refusals): object {
+export function throwingPrototype({ read, mend, written, iterated, base = Object.prototype }: Refusals): object {
   return new Proxy(base, {
     get(target, key, receiver: object) {
       if (key === Symbol.iterator && iterated) fail(iterated(receiver), captureLocation());
@@ -60,7 +60,7 @@ export function refusing({ read, mend, written, iterated, base = Object.prototyp
 }
 
 /** A namespace that says what to write for a name that it does not have. */
-export function guarded<Names extends object>(names: Names): Names {
+export function withNameSuggestions<Names extends object>(names: Names): Names {
   return new Proxy(names, {
     get(target, key) {
       if (typeof key === "symbol" || key in target || ASKED_BY_TOOLS.test(key))
@@ -89,7 +89,7 @@ function inLibdevice(name: string): string | undefined {
 }
 
 /** What is said of a method of other values that such a value lacks: `a.at(i).load()`. */
-export function foreignTo(handle: Handle, name: string): MessageOfCode | undefined {
+export function foreignMethodMessage(handle: Handle, name: string): MessageOfCode | undefined {
   const { type } = valueOf(handle);
   const table = type.kind === "tile" ? {} : (tables[type.kind] ?? {});
   return Object.hasOwn(table, name) ? unknownName.instead(name, wordOf(type), table[name]!) : undefined;
@@ -103,7 +103,7 @@ const tables: Partial<Record<Type["kind"], Names>> = {
 };
 
 /** What a tensor says of a property that only tiles have. */
-export const noFact = (name: keyof typeof foreignTensorFacts): MessageOfCode =>
+export const missingPropertyMessage = (name: keyof typeof foreignTensorFacts): MessageOfCode =>
   unknownName.instead(name, "this tensor", foreignTensorFacts[name]);
 
 const wordOf = (type: Type): string => (type.kind === "constexpr" ? "a constexpr" : `this ${type.kind}`);
@@ -162,7 +162,7 @@ export function refuseUnknownNames(functions: readonly string[]): void {
   const of = (receiver: object): Type => valueOf(receiver as Handle).type;
   Object.setPrototypeOf(
     Handle.prototype,
-    refusing({
+    throwingPrototype({
       read: ofValue(functions),
       written: (name, receiver) => writing(name, of(receiver)),
       iterated: (receiver) =>
@@ -172,7 +172,7 @@ export function refuseUnknownNames(functions: readonly string[]): void {
 }
 
 /** The prototype of state: what a value has is read from its `value`. */
-export const stateNames = refusing({
+export const stateNames = throwingPrototype({
   read: (name) =>
     Object.hasOwn(Handle.prototype, name)
       ? stateAsValue(`${name}: this is state; read it with .value, as in acc.value.${name}`)
@@ -184,7 +184,7 @@ export const stateNames = refusing({
 
 /** The prototype of `tensor` and other builders of params. `own` has what is said of some names. */
 export const builderNames = (builder: string, instead: string, own: Names = {}): object =>
-  refusing({
+  throwingPrototype({
     read: (name) => unknownName.instead(name, builder, Object.hasOwn(own, name) ? own[name]! : instead),
     base: Function.prototype,
   });
@@ -196,7 +196,7 @@ export function namedArguments<Args extends object>(kernel: string, args: Args):
     Object.hasOwn(Handle.prototype, name)
       ? unknownName.arguments(kernel, known)
       : unknownName.argument(name, kernel, known);
-  return Object.setPrototypeOf(args, refusing({ read })) as Args;
+  return Object.setPrototypeOf(args, throwingPrototype({ read })) as Args;
 }
 
 /** What is said of the engine's complaint about a call or an assignment. */

@@ -198,10 +198,10 @@ class Program {
 
   #computed({ op, operands }: OpStatement, ask: (argument: Argument) => Constant | undefined): Constant | undefined {
     const axis = operands[0] && this.#number(operands[0]);
-    if (op.facts.asks === "program") return this.#place[axis ?? 0] ?? 0;
-    if (op.facts.asks === "grid") return this.grid[axis ?? 0] ?? 1;
+    if (op.facts.queries === "program") return this.#place[axis ?? 0] ?? 0;
+    if (op.facts.queries === "grid") return this.grid[axis ?? 0] ?? 1;
     const given = operands.flatMap((operand) => (operand === undefined ? [] : [ask(operand)]));
-    if (!op.fold) return op.facts.passes ? given[0] : undefined;
+    if (!op.fold) return op.facts.isIdentity ? given[0] : undefined;
     return given.every((value) => value !== undefined) ? op.fold(...given) : undefined;
   }
 

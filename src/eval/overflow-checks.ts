@@ -144,14 +144,14 @@ function checkIn64(running: Running, { op, at }: OpStatement, args: Args, result
   ) as TileArray;
   const lane = data.findIndex((value: number | bigint, i: number) => BigInt(value) !== wide.data[i] && !poison?.[i]);
   if (lane < 0) return;
-  const of = op.proof.folds ? " of its lanes" : `(${lanesOf(x, shape).data[lane]})`;
+  const of = op.proof.foldSemantics ? " of its lanes" : `(${lanesOf(x, shape).data[lane]})`;
   report(overflow.code, result, lane, () =>
     overflow(`tl.${op.name}${of}`, Number(wide.data[lane]), Number(data[lane]), dtype),
   );
 }
 
 /** Whether numbers are so far from the ends of a dtype that even all lanes together stay in it. */
-function isMild({ proof: { folds } }: Op, x: TileArray, limit: number): boolean {
+function isMild({ proof: { foldSemantics: folds } }: Op, x: TileArray, limit: number): boolean {
   if (folds && !folds.adds) return false;
   let most = 0;
   for (const value of x.data as Iterable<number | bigint>) most = Math.max(most, Math.abs(Number(value)));

@@ -418,7 +418,7 @@ function checked(value: Runtime, type: ResultType | undefined, name: string): Ru
 }
 
 /** Whether proofs speak of a pure op: of its dividend, of whether it wraps, of padding, or of what it claims. */
-function isSpokenOf({ effect, facts: { integer }, proof: { claims, folds, wraps } }: Op): boolean {
+function isSpokenOf({ effect, facts: { integer }, proof: { claims, foldSemantics: folds, wraps } }: Op): boolean {
   const divides = integer === "quotient" || integer === "remainder";
   return effect === "pure" && (divides || wraps === true || folds !== undefined || claims !== undefined);
 }

@@ -28,9 +28,9 @@ export class FixedValues {
 
   /** The kind of an op's results, from the kinds of its arguments. */
   ofResults({ op, operands, options }: OpStatement): Fixed {
-    if (op.effect !== "pure" || op.facts.asks === "program") return undefined;
+    if (op.effect !== "pure" || op.facts.queries === "program") return undefined;
     const parts = [...operands, ...Object.values(options)].map((argument) => this.#of(argument));
-    return least(op.facts.asks === "grid" ? ["launch", ...parts] : parts);
+    return least(op.facts.queries === "grid" ? ["launch", ...parts] : parts);
   }
 
   #of(argument: Argument | undefined): Fixed {

@@ -19,11 +19,11 @@ import {
   Value,
   Variable,
 } from "./nodes.js";
-import { follow } from "./implication.js";
+import { implies } from "./implication.js";
 import type { Op } from "./op.js";
 import type { Type } from "../types/types.js";
-import type { Entry } from "./retrace.js";
-import type { Mend, SourceIndex } from "./source.js";
+import type { BodyRetrace } from "./retrace.js";
+import type { SourceFix, SourceIndex } from "./source.js";
 import { valuesIn } from "./walk.js";
 
 interface Frame {
@@ -41,7 +41,7 @@ export class Builder {
   constructor(readonly source?: SourceIndex) {}
 
   /** The edit of the author's call at `at`, beside the message that refuses it. */
-  mend(at: Location | undefined, how: Mend): { readonly edit?: Edit | undefined } {
+  mend(at: Location | undefined, how: SourceFix): { readonly edit?: Edit | undefined } {
     return { edit: at && this.source?.mend(at, how) };
   }
 
@@ -102,7 +102,7 @@ export class Builder {
   }
 
   /** The innermost body that is entered; undefined outside of the author's bodies. */
-  entry: Entry | undefined;
+  entry: BodyRetrace | undefined;
   /** The author's code, to be run again: it must record the same. */
   readonly questions: { readonly again: () => void; readonly at: Location | undefined }[] = [];
 
@@ -240,7 +240,7 @@ export class Builder {
     for (let s: Scope | undefined = scope; s; s = s.parent) {
       if (open.has(s)) {
         const known = this.scopes.flatMap(({ conditions = [] }) => conditions);
-        return follow(needed, known) ? s : undefined;
+        return implies(needed, known) ? s : undefined;
       }
       if (s.conditions === undefined) return undefined;
       needed.push(...s.conditions);

@@ -33,7 +33,7 @@ export function withFalsyObjects<T>(body: () => T): T {
 }
 
 /** An object without properties that JavaScript takes for false, or undefined where the engine gives none. */
-export function falsyObject(): object | undefined {
+export function makeFalsyObject(): object | undefined {
   while (used < made.length || more()) {
     const object = made[used++]!;
     for (const key of Reflect.ownKeys(object)) Reflect.deleteProperty(object, key);

@@ -4,7 +4,7 @@
  */
 import { fail } from "../diagnostics/diagnostic.js";
 import { coercion } from "../diagnostics/catalog/operand-codes.js";
-import { falsyObject, withFalsyObjects } from "./falsy-objects.js";
+import { makeFalsyObject, withFalsyObjects } from "./falsy-objects.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import type { Value } from "./nodes.js";
 import { showType } from "../types/types.js";
@@ -14,13 +14,13 @@ const VALUE: unique symbol = Symbol("tilescript.value");
 /** Whether handles of truth values are made that JavaScript takes for false. */
 let questioned = false;
 
-/** Whether {@link questioning} is under way. */
-export function isQuestioned(): boolean {
+/** Whether {@link withFalsyHandles} is under way. */
+export function isRetracingFalsy(): boolean {
   return questioned;
 }
 
 /** Runs `body` with truth values that JavaScript takes for false. */
-export function questioning<T>(body: () => T): T {
+export function withFalsyHandles<T>(body: () => T): T {
   const outer = questioned;
   questioned = true;
   try {
@@ -40,7 +40,7 @@ export class Handle {
 
   constructor(value: Value) {
     this[VALUE] = value;
-    const falsy = questioned && isTruth(value) ? falsyObject() : undefined;
+    const falsy = questioned && isTruth(value) ? makeFalsyObject() : undefined;
     if (falsy !== undefined) return Object.assign(Object.setPrototypeOf(falsy, Handle.prototype), { [VALUE]: value });
     // Makes `x[0] = 1` throw instead of doing nothing.
     Object.freeze(this);

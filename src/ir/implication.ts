@@ -10,7 +10,7 @@ type Formula =
 const MOST_ATOMS = 10;
 
 /** Whether all of `conditions` hold wherever all of `known` hold. Where that is too much to find out, it says no. */
-export function follow(conditions: readonly string[], known: readonly string[]): boolean {
+export function implies(conditions: readonly string[], known: readonly string[]): boolean {
   const wanted = conditions.filter((text) => !known.includes(text)).map(formulaOf);
   if (wanted.length === 0) return true;
   const given = known.map(formulaOf);

@@ -101,11 +101,11 @@ export interface OpStatement {
 }
 
 /** The place of an operand of an op; -1 for a name that it does not have. */
-export const operandPlace = ({ operands }: Op, name: string): number => Object.keys(operands).indexOf(name);
+export const operandIndex = ({ operands }: Op, name: string): number => Object.keys(operands).indexOf(name);
 
 /** What a statement gives an operand of its op. */
-export const operandNamed = ({ op, operands }: OpStatement, name: string | undefined): Argument | undefined =>
-  name === undefined ? undefined : operands[operandPlace(op, name)];
+export const operandOf = ({ op, operands }: OpStatement, name: string | undefined): Argument | undefined =>
+  name === undefined ? undefined : operands[operandIndex(op, name)];
 
 export interface LetStatement {
   readonly kind: "let";
@@ -343,7 +343,7 @@ export interface KernelIR {
   /** The flags that the author's code asked for, and where. */
   readonly flags: ReadonlyMap<Value, Location | undefined>;
   /** That JavaScript took a traced value for true. */
-  readonly taken?: Diagnostic | undefined;
+  readonly coercionError?: Diagnostic | undefined;
   readonly tuning: Tuning;
   readonly launch: LaunchSpec;
   /** The oldest Triton version that it supports, if the author states one. */

@@ -17,7 +17,7 @@ import type {
   ValueRuntime,
 } from "../values/runtime-values.js";
 import type { TileArray } from "../numerics/array.js";
-import type { Least } from "../types/limits.js";
+import type { MinimumDim } from "../types/limits.js";
 import type { Targets } from "../types/targets.js";
 import type { NumberClasses } from "../symbolic/number-class.js";
 import type { Term } from "../symbolic/term.js";
@@ -167,19 +167,19 @@ export interface OpFacts<Args> {
   /** What it computes where its operands `x` and `y` are integers or conditions. Its term follows from that. */
   readonly integer?: IntegerSemantics;
   /** The number of lanes, where they certainly count up from 0: a tile as long as an axis covers it exactly. */
-  readonly countsTo?: (operands: readonly (Argument | undefined)[]) => Argument | undefined;
+  readonly exclusiveUpperBound?: (operands: readonly (Argument | undefined)[]) => Argument | undefined;
   /** Says that an index lies in its tensor: a view does not mask it. */
   readonly claimsInBounds?: boolean;
   /** Gives the elements of its first operand, so claims about that operand hold for the result. */
   readonly keepsClaims?: boolean;
   /** Whether a scalar operand moves the lanes of the other one, so that a loop can carry pointers to them. */
-  readonly moves?: boolean;
+  readonly isDataMovement?: boolean;
   /** The result has the value of the first operand: a claim about it, or its cast. */
-  readonly passes?: boolean;
+  readonly isIdentity?: boolean;
   /** What the result depends on beside the operands. */
-  readonly asks?: "program" | "grid";
+  readonly queries?: "program" | "grid";
   /** Where operands and results lead with the same dimension: whether a lane's first index stays what it was. */
-  readonly keepsLeading?: boolean;
+  readonly preservesLeadingAxes?: boolean;
 }
 
 /** What an op requires of Triton, of the GPU, and of the place where it is used. */
@@ -187,15 +187,15 @@ export interface OpNeeds<Args> {
   /** The backends that have it, where not all do. */
   readonly targets?: Targets | undefined;
   /** The smallest sizes of some dimensions that Triton takes; every config is checked. */
-  readonly least?: (args: Args) => readonly Least[];
+  readonly least?: (args: Args) => readonly MinimumDim[];
   /** Whether these arguments need Triton 3.9 or later. */
-  readonly since39?: ((args: Args) => boolean) | undefined;
+  readonly needsTriton39?: ((args: Args) => boolean) | undefined;
   /** Exists on the host only. */
   readonly hostOnly?: boolean;
 }
 
 /** Where Triton 3.6 computes differently from 3.9, so that the emitted Python must be more explicit. */
-export interface Triton36<Args> {
+export interface Triton36Differences<Args> {
   /** Literals get their own dtype, where 3.9 gives them the tile's. */
   readonly strongLiterals?: boolean;
   /** Nothing is promoted to float64: the first operand's dtype is the result's, also if it is a literal. */
@@ -227,7 +227,7 @@ export interface LaneContext<Args> {
 }
 
 /** The operands and options of an op with an address, by name, which say where it reads or writes. */
-export interface OpReach {
+export interface MemoryOperands {
   /** A pointer, a view or a descriptor. */
   readonly address: string;
   /** Where the block of a descriptor starts. */
@@ -239,7 +239,7 @@ export interface OpReach {
 }
 
 /** What a rule for held numbers knows beside them. */
-export interface HoldsContext<Args> {
+export interface ClassTransferContext<Args> {
   readonly args: Args;
   /** Whether the result is a float: infinities are numbers of it, and nothing wraps. */
   readonly float: boolean;
@@ -281,27 +281,27 @@ export interface OpProof<Args> {
   readonly anyWidth?: boolean;
   /** The result of integers may lie beyond their dtype, where it wraps. In 8 and 16 bits it does so at small numbers. */
   readonly wraps?: boolean;
-  readonly reaches?: OpReach;
+  readonly reaches?: MemoryOperands;
   /**
    * What a lane of the result may hold, for one kind of number in the same lane of each operand. Numbers neither overflow nor
    * underflow.
    */
-  readonly holds?: (
+  readonly classTransfer?: (
     operands: { readonly [Name in keyof Args]: NumberClasses },
-    of: HoldsContext<Args>,
+    of: ClassTransferContext<Args>,
   ) => NumberClasses;
   /** Operands that stand for lanes where a condition holds, and where it does not. */
-  readonly picks?: { readonly condition: string; readonly then: string; readonly otherwise: string };
-  readonly folds?: OpFold;
+  readonly selectOperands?: { readonly condition: string; readonly then: string; readonly otherwise: string };
+  readonly foldSemantics?: OpFold;
   /**
    * Whether a lane that holds this leaves those that hold the other as they are: 0 in a sum. For an op of two operands it says
    * so of the second, and of the first where they may be swapped.
    */
-  readonly neutral?: (held: NumberClasses, beside: NumberClasses, isFirst: boolean, args?: Args) => boolean;
+  readonly isNeutral?: (held: NumberClasses, beside: NumberClasses, isFirst: boolean, args?: Args) => boolean;
   /** Each lane of the result is some lane of an operand, whichever. */
   readonly moves?: boolean;
   /** An operand that says why the first is right where nothing shows it: a proof then waives what is about it. */
-  readonly trusts?: string;
+  readonly trustedOperand?: string;
   /** An operand that the author says is true: nothing checks it on a GPU. */
   readonly claims?: string;
 }
@@ -317,7 +317,7 @@ export interface OpRules<Args, Values> {
   readonly evaluate?: (args: Values, context: Context) => Runtime | readonly Runtime[];
   readonly facts?: OpFacts<Args>;
   readonly needs?: OpNeeds<Args>;
-  readonly triton36?: Triton36<Args>;
+  readonly triton36?: Triton36Differences<Args>;
   readonly proof?: OpProof<Args>;
 }
 
@@ -340,7 +340,7 @@ export interface Op extends OpRules<AnyArguments, Readonly<Record<string, Runtim
   readonly effect: Effect;
   readonly facts: OpFacts<AnyArguments>;
   readonly needs: OpNeeds<AnyArguments>;
-  readonly triton36: Triton36<AnyArguments>;
+  readonly triton36: Triton36Differences<AnyArguments>;
   readonly proof: OpProof<AnyArguments>;
   readonly lowering?: OpLowering;
   /** A derived op in terms of other ops: a function of the emitted Python, which the evaluator also runs. */

@@ -7,11 +7,11 @@
 import type { Builder } from "./builder.js";
 import type { Argument, FunctionIR, OpStatement, Statement, Value, Variable } from "./nodes.js";
 import type { Op } from "./op.js";
-import { type Alike, type Made, sameArgument, sameArguments, sameOptions } from "./same-statements.js";
+import { type ArgumentEquality, type Made, sameArgument, sameArguments, sameOptions } from "./same-statements.js";
 import { sameType } from "../types/types.js";
 
 /** What was made again so far, and the recorded value or variable that each stands for. */
-export class Repeats implements Alike {
+export class RetraceMatcher implements ArgumentEquality {
   readonly #recorded = new Map<Made, Made>();
 
   pair(recorded: Made, again: Made): void {
@@ -106,7 +106,7 @@ export function repeatResults(recorder: Builder, results: readonly Value[]): voi
   if (again && known?.kind === "if") pairAll(again.repeats, known.results, results);
 }
 
-function pairAll(repeats: Repeats, recorded: readonly Value[], again: readonly Value[]): void {
+function pairAll(repeats: RetraceMatcher, recorded: readonly Value[], again: readonly Value[]): void {
   recorded.forEach((value, i) => {
     const other = again[i];
     if (other && sameType(value.type, other.type)) repeats.pair(value, other);

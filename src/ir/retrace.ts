@@ -17,10 +17,10 @@ import { tracedCondition } from "../diagnostics/catalog/source-codes.js";
 import { captureLocation, placeThrown } from "../diagnostics/callsite.js";
 import type { Builder } from "./builder.js";
 import { hasFalsyObjects } from "./falsy-objects.js";
-import { type Handle, questioning } from "./handle.js";
+import { type Handle, withFalsyHandles } from "./handle.js";
 import { type Argument, type Block, isValue, type ScopeKind, type Value, type Variable } from "./nodes.js";
-import { Repeats } from "./retrace-matcher.js";
-import { differenceOf } from "./same-statements.js";
+import { RetraceMatcher } from "./retrace-matcher.js";
+import { firstDifference } from "./same-statements.js";
 
 /** The form of what a body returns, as the author sees it. */
 export type ResultForm = "nothing" | "one" | "list";
@@ -54,9 +54,9 @@ export interface BodyHead {
 }
 
 /** Runs the author's code of a body once, yielding to it where a loop does. */
-export type Once = () => Generator<Handle, Returned>;
+export type BodyRunner = () => Generator<Handle, BodyResult>;
 
-export interface Returned {
+export interface BodyResult {
   readonly params?: readonly Value[];
   readonly yields: readonly Argument[];
   readonly form: ResultForm;
@@ -64,7 +64,7 @@ export interface Returned {
 }
 
 /** A body that is being entered. */
-export interface Entry {
+export interface BodyRetrace {
   readonly head: BodyHead;
   readonly inner: Body[];
   callsHelpers: boolean;
@@ -75,7 +75,7 @@ export interface Entry {
 interface Again {
   readonly known: Body;
   readonly round: Round;
-  readonly repeats: Repeats;
+  readonly repeats: RetraceMatcher;
   /** What bodies that are left as they were give: what was recorded, though it may be made again outside of them. */
   readonly given: Set<Value | Variable>;
   /** The position of the next body among the inner ones of `known`. */
@@ -113,7 +113,7 @@ function longestChain({ head, inner }: Body): number {
 }
 
 /** Records a body and enters it again; inside a body that is entered again, enters it or leaves it as it was. */
-export function* enterBody(recorder: Builder, head: BodyHead, once: Once): Generator<Handle, Body> {
+export function* traceBodyTwice(recorder: Builder, head: BodyHead, once: BodyRunner): Generator<Handle, Body> {
   const outer = recorder.entry;
   if (outer?.again) {
     const known = nextOf(outer.again, head);
@@ -130,13 +130,13 @@ export function* enterBody(recorder: Builder, head: BodyHead, once: Once): Gener
   return body;
 }
 
-/** As {@link enterBody}, for a body without a loop of its own. */
-export function runBody(recorder: Builder, head: BodyHead, once: () => Returned): Body {
-  return finish(enterBody(recorder, head, plain(once)));
+/** As {@link traceBodyTwice}, for a body without a loop of its own. */
+export function runBody(recorder: Builder, head: BodyHead, once: () => BodyResult): Body {
+  return finish(traceBodyTwice(recorder, head, plain(once)));
 }
 
-/** Asks once more with {@link questioned} for what a body records. */
-export function questionBody(recorder: Builder, body: Body, once: () => Returned): void {
+/** Asks once more with {@link retraceWithFalsyHandles} for what a body records. */
+export function retraceBodyWithFalsyHandles(recorder: Builder, body: Body, once: () => BodyResult): void {
   recorder.questions.push({
     again: () => finish(enterAgain(recorder, body, ALL, plain(once))),
     at: body.head.at,
@@ -148,11 +148,11 @@ export function questionBody(recorder: Builder, body: Body, once: () => Returned
  * is an error here, something asks JavaScript for the truth of a traced value, by whatever way it came there. Only V8
  * can tell. The builder is of no use afterwards.
  */
-export function questioned(recorder: Builder): Diagnostic | undefined {
+export function retraceWithFalsyHandles(recorder: Builder): Diagnostic | undefined {
   if (!hasFalsyObjects()) return undefined;
   for (const { again, at } of recorder.questions) {
     try {
-      probe(() => questioning(again));
+      probe(() => withFalsyHandles(again));
     } catch (error) {
       const [first] = error instanceof TileScriptError ? error.diagnostics : [];
       return errorDiagnostic(tracedCondition.asked(), first?.at ?? placeThrown(error as Error) ?? at);
@@ -170,7 +170,7 @@ export function runHelper(
   head: BodyHead,
   known: Body | undefined,
   isLibrary: boolean,
-  once: () => Returned,
+  once: () => BodyResult,
 ): Body {
   const { entry } = recorder;
   // The call that recorded it took its texts. Where that call is repeated, what follows it has the same ones only so.
@@ -192,7 +192,7 @@ export function runHelper(
   return known;
 }
 
-function plain(once: () => Returned): Once {
+function plain(once: () => BodyResult): BodyRunner {
   // A body without a loop of its own yields nothing to the author.
   // eslint-disable-next-line require-yield
   return function* () {
@@ -215,7 +215,7 @@ function* enterAgain(
   recorder: Builder,
   known: Body,
   round: Round,
-  once: Once,
+  once: BodyRunner,
   entered: Again["entered"] = new Map(),
 ): Generator<Handle, void> {
   const forget = recorder.mark();
@@ -225,19 +225,19 @@ function* enterAgain(
     recorder,
     known.head,
     once,
-    againAt(known, { round, repeats: new Repeats(), given, entered }),
+    againAt(known, { round, repeats: new RetraceMatcher(), given, entered }),
   );
   forget();
-  const different = differenceOf(known, second, given);
+  const different = firstDifference(known, second, given);
   if (!different) return;
   const { what, at } = known.head;
   const said = different.at ? changedState.differs(what) : changedState.results(what);
   fail(said, different.at ?? at, { related: at && different.at && [{ message: `${what} starts here`, at }] });
 }
 
-function* enter(recorder: Builder, head: BodyHead, once: Once, again?: Again): Generator<Handle, Body> {
+function* enter(recorder: Builder, head: BodyHead, once: BodyRunner, again?: Again): Generator<Handle, Body> {
   const outer = recorder.entry;
-  const entry: Entry = { head, inner: [], callsHelpers: false, again };
+  const entry: BodyRetrace = { head, inner: [], callsHelpers: false, again };
   const before = recorder.texts;
   recorder.entry = entry;
   recorder.open(head.what, head.at, head.kind, head.conditions);

@@ -25,7 +25,7 @@ interface Entered {
  * The place of the first statement that differs, none for what the body returns; undefined if all are the same. `given`
  * is what bodies inside it gave that were not entered again.
  */
-export function differenceOf(
+export function firstDifference(
   known: Entered,
   again: Entered,
   given: ReadonlySet<Made> = new Set(),
@@ -45,21 +45,21 @@ type Options = Readonly<Record<string, Argument>>;
 const nameOf = (elem: Elem): string => (typeof elem === "string" ? elem : elem.name);
 
 /** When the values and the functions among two arguments are the same. */
-export interface Alike {
+export interface ArgumentEquality {
   values(recorded: Value, again: Value): boolean;
   functions(recorded: FunctionIR, again: FunctionIR): boolean;
 }
 
-export function sameArguments(a: Arguments, b: Arguments, alike: Alike): boolean {
+export function sameArguments(a: Arguments, b: Arguments, alike: ArgumentEquality): boolean {
   return a.length === b.length && a.every((argument, i) => sameArgument(argument, b[i], alike));
 }
 
-export function sameOptions(a: Options, b: Options, alike: Alike): boolean {
+export function sameOptions(a: Options, b: Options, alike: ArgumentEquality): boolean {
   const names = Object.keys(a);
   return names.length === Object.keys(b).length && names.every((name) => sameArgument(a[name], b[name], alike));
 }
 
-export function sameArgument(a: Argument | undefined, b: Argument | undefined, alike: Alike): boolean {
+export function sameArgument(a: Argument | undefined, b: Argument | undefined, alike: ArgumentEquality): boolean {
   if (a === undefined || b === undefined) return a === b;
   if (isValue(a)) return isValue(b) && alike.values(a, b);
   if (isList(a)) return isList(b) && sameArguments(a, b, alike);
@@ -72,7 +72,7 @@ class Comparison {
   /** What was made again, to what was recorded. */
   readonly #recorded = new Map<Made, Made>();
   readonly #again = new Set<Made>();
-  readonly #alike: Alike = {
+  readonly #alike: ArgumentEquality = {
     values: (a, b) => this.#same(a, b),
     functions: (a, b) => this.#function(a, b),
   };

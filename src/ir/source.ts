@@ -36,13 +36,13 @@ export interface SpecPlaces {
 }
 
 /** Where JavaScript compares what a property gave, and by what: an operator or a method. */
-export interface Compared {
+export interface ComparisonSite {
   readonly how: string;
   readonly at: Location;
 }
 
 /** What mends a place of the source. */
-export type Mend =
+export type SourceFix =
   /** The key `from` of a call's options is `to`. */
   | { readonly kind: "rename"; readonly from: string; readonly to: string }
   /** Something there is state, and its `value` is meant: an argument, the object of a method, what is assigned. */
@@ -55,7 +55,7 @@ export interface SourceIndex {
   /** The exclusive end of the call or property access at `at`, for underlining it. */
   endOf(at: Location): Location | undefined;
   /** The change that mends the call or property access at `at`; undefined where its text does not show what to change. */
-  mend(at: Location, how: Mend): Edit | undefined;
+  mend(at: Location, how: SourceFix): Edit | undefined;
   /** The parts of the spec of the kernel defined at `at`. */
   spec(at: Location): SpecPlaces | undefined;
   /**
@@ -69,7 +69,7 @@ export interface SourceIndex {
   /** Finds code in these files that JavaScript would silently run on traced values. */
   lint(files: readonly string[]): readonly Diagnostic[];
   /** Of the property that is read at `at`, once its file has been linted. */
-  compared(at: Location): Compared | undefined;
+  compared(at: Location): ComparisonSite | undefined;
   /** The text and absolute path of a file, given by its path relative to the author's file. */
   beside(at: Location, path: string): { readonly text: string; readonly file: string } | undefined;
 }

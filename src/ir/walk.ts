@@ -118,14 +118,14 @@ export function bodiesOf({ functions, body }: KernelIR): readonly Block[] {
 }
 
 /** The host block that computes a parameter; undefined if the caller passes it. */
-export function computedBy(param: Param): HostBlock | undefined {
+export function hostBlockOf(param: Param): HostBlock | undefined {
   if (param.kind === "size") return param.derived;
   return param.kind === "constexpr" ? param.compute : undefined;
 }
 
 /** What the host computes for a launch: parameters, requirements and the grid. */
 export function hostBlocksOf({ params, tuning, requires, grid }: KernelIR): readonly HostBlock[] {
-  const ofParams = params.flatMap((param) => [computedBy(param) ?? [], rangeOf(param) ?? []].flat());
+  const ofParams = params.flatMap((param) => [hostBlockOf(param) ?? [], rangeOf(param) ?? []].flat());
   return [...ofParams, ...Object.values(tuning.options ?? {}), requires, grid];
 }
 

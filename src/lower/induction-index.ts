@@ -56,7 +56,7 @@ export function movingLanes(
   if (made?.kind !== "op") return undefined;
   // What only states a fact about an index stands for it.
   if (made.op.facts.claimsInBounds) return movingLanes(made.operands[0]!, step, definitions);
-  if (!made.op.facts.moves) return undefined;
+  if (!made.op.facts.isDataMovement) return undefined;
   const [x, y] = made.operands;
   for (const [by, other] of [
     [x, y],
@@ -66,7 +66,9 @@ export function movingLanes(
     if (!product || !isValue(other) || other.type.kind !== "tile" || other.type.shape.length !== 1) continue;
     const lanes = definitions.get(other);
     // `tl.arange` of constexprs: nothing in it can change.
-    return lanes?.kind === "op" && lanes.op.facts.countsTo ? { lanes, sum: made.results[0]!, ...product } : undefined;
+    return lanes?.kind === "op" && lanes.op.facts.exclusiveUpperBound
+      ? { lanes, sum: made.results[0]!, ...product }
+      : undefined;
   }
   return undefined;
 }

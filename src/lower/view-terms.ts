@@ -83,7 +83,7 @@ export function blockIn(
   if (!isValue(x) || !isValue(y)) return undefined;
   const [base, lanes] = isScalar(x) ? [x, y] : [y, x];
   const counted = definitions.get(lanes);
-  const isBlock = isScalar(base) && counted?.kind === "op" && counted.op.facts.countsTo !== undefined;
+  const isBlock = isScalar(base) && counted?.kind === "op" && counted.op.facts.exclusiveUpperBound !== undefined;
   return isBlock && dtypeOf(new Handle(base)) === "int32" ? { base, lanes } : undefined;
 }
 

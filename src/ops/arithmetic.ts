@@ -136,11 +136,11 @@ export const add = defineOp<Pair<"add">>()({
     (x, y) => x + y,
   ),
   evaluate: offsetPointer(1, binary({ float: (x, y) => x + y, int: (x, y) => x + y, big: (x, y) => x + y })),
-  facts: { integer: "sum", moves: true, lanewise: true, nonNegative: bothSigns },
+  facts: { integer: "sum", isDataMovement: true, lanewise: true, nonNegative: bothSigns },
   proof: {
     wraps: true,
-    holds: arithmetic(addClasses, ofIntegers(addClasses, ZERO)),
-    neutral: (held) => held === ZERO,
+    classTransfer: arithmetic(addClasses, ofIntegers(addClasses, ZERO)),
+    isNeutral: (held) => held === ZERO,
   },
 });
 
@@ -160,11 +160,11 @@ export const sub = defineOp<Pair<"sub">>()({
   facts: { integer: "difference", lanewise: true },
   proof: {
     wraps: true,
-    holds: arithmetic(
+    classTransfer: arithmetic(
       (x, y) => addClasses(x, negateClass(y)),
       (x, y) => (y === ZERO ? x : NUMBERS),
     ),
-    neutral: (held, _, isFirst) => held === ZERO && !isFirst,
+    isNeutral: (held, _, isFirst) => held === ZERO && !isFirst,
   },
 });
 
@@ -191,8 +191,8 @@ export const mul = defineOp<Pair<"mul">>()({
   },
   proof: {
     wraps: true,
-    holds: arithmetic(multiplyClasses, ofIntegers(multiplyClasses, ONE)),
-    neutral: (held) => held === ONE,
+    classTransfer: arithmetic(multiplyClasses, ofIntegers(multiplyClasses, ONE)),
+    isNeutral: (held) => held === ONE,
   },
 });
 
@@ -207,7 +207,10 @@ export const div = defineOp<Pair<"div">>()({
   fold: (x, y) => Number(x) / Number(y),
   evaluate: binaryInResult({ float: (x, y) => x / y }),
   facts: { lanewise: true },
-  proof: { holds: ({ x, y }) => divideClasses(x, y), neutral: (held, _, isFirst) => held === ONE && !isFirst },
+  proof: {
+    classTransfer: ({ x, y }) => divideClasses(x, y),
+    isNeutral: (held, _, isFirst) => held === ONE && !isFirst,
+  },
 });
 
 /** `x // y`: integers truncate toward zero; constexprs and sizes on the host floor, as in Python. */
@@ -221,7 +224,7 @@ export const floorDiv = defineOp<Pair<"floorDiv">>()({
   fold: dividing((x, y) => Math.floor(x / y), floorDivided),
   evaluate: quotient({ int: divide, big: divideBig }),
   facts: { integer: "quotient", nonNegative: dividendSign },
-  proof: { holds: ({ x }) => (x === ZERO ? ZERO : ANY_VALUE) },
+  proof: { classTransfer: ({ x }) => (x === ZERO ? ZERO : ANY_VALUE) },
 });
 
 /**
@@ -242,7 +245,7 @@ export const mod = defineOp<Pair<"mod">>()({
   ),
   evaluate: quotient({ float: (x, y) => x % y, int: remainder, big: remainderBig }),
   facts: { integer: "remainder", lanewise: true, nonNegative: dividendSign },
-  proof: { holds: ({ x, y }) => (x === ZERO && y !== ZERO && y !== NAN ? ZERO : ANY_VALUE) },
+  proof: { classTransfer: ({ x, y }) => (x === ZERO && y !== ZERO && y !== NAN ? ZERO : ANY_VALUE) },
 });
 
 /** `-x`. For a float 0.0 the result is -0.0; Triton 3.6 gives 0.0. */
@@ -259,6 +262,6 @@ export const neg = defineOp<<T extends TileLike>(x: Validate<T, WhyNeg<T>>) => T
   proof: {
     term: ({ x }, { truth }) => (truth ? undefined : negative(asInteger(x))),
     wraps: true,
-    holds: ({ x }, { float }) => (float || x === ZERO ? negateClass(x) : NUMBERS),
+    classTransfer: ({ x }, { float }) => (float || x === ZERO ? negateClass(x) : NUMBERS),
   },
 });

@@ -133,7 +133,7 @@ export const atomicLoad = defineOp<AtomicLoad>()({
       reads: true,
       order: orderOf(sem, "acquire"),
     }),
-  needs: { since39: () => true },
+  needs: { needsTriton39: () => true },
   proof: { reaches: { address: "address" } },
 });
 
@@ -166,7 +166,7 @@ export const atomicStore = defineOp<AtomicStore>()({
     return [];
   },
   proof: { reaches: { address: "address", value: "value" } },
-  needs: { since39: () => true },
+  needs: { needsTriton39: () => true },
 });
 
 /**
@@ -193,6 +193,6 @@ export const atomicPoll = defineOp<AtomicPoll>()({
       order: orderOf(sem, "acquire"),
       forever: timeoutNs === undefined,
     }),
-  needs: { since39: () => true },
+  needs: { needsTriton39: () => true },
   proof: { reaches: { address: "address" } },
 });

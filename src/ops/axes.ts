@@ -94,7 +94,7 @@ export const unsqueeze = defineOp<
   evaluate: toResult,
   facts: { nonNegative: keepsSign },
   proof: { lane: (lane, { args }) => withoutAxes(lane, numbers(args.dim)), anyWidth: true },
-  needs: { since39: () => true },
+  needs: { needsTriton39: () => true },
 });
 
 /** Removes an axis of size 1: `tl.squeeze(x, 0)`. Needs Triton 3.9; `reshape` does not. */
@@ -118,7 +118,7 @@ export const squeeze = defineOp<
     },
     anyWidth: true,
   },
-  needs: { since39: () => true },
+  needs: { needsTriton39: () => true },
 });
 
 /** The element of a tile with one element, as a scalar: `x.item()`. */

@@ -96,7 +96,7 @@ function shift<Name extends "shl" | "shr">(name: Name, operator: "<<" | ">>", fo
     proof: {
       term: ({ x, y }, { truth }) => (truth ? undefined : shifted(name, x, y)),
       wraps: name === "shl",
-      holds: ({ x }) => (x === ZERO ? ZERO : NUMBERS),
+      classTransfer: ({ x }) => (x === ZERO ? ZERO : NUMBERS),
     },
   });
 }
@@ -153,7 +153,7 @@ function logic<Name extends "logicalAnd" | "logicalOr">(
       return why || tileType("int1", broadcast(x.type.shape, other) ?? x.type.shape);
     },
     evaluate: ofBits({ int }, deciding),
-    proof: { term: ({ x, y }) => term(asTruth(x), asTruth(y)), holds: () => ZERO | ONE },
+    proof: { term: ({ x, y }) => term(asTruth(x), asTruth(y)), classTransfer: () => ZERO | ONE },
   });
 }
 

@@ -12,7 +12,7 @@ import {
   ZERO,
 } from "../symbolic/number-class.js";
 import { asInteger, asTruth, type Term } from "../symbolic/term.js";
-import type { Least } from "../types/limits.js";
+import type { MinimumDim } from "../types/limits.js";
 import type { Typed } from "../types/types.js";
 import { type Dt, type DType, type DTypeName, type Elem, isInt, isSigned, members } from "../types/dtype.js";
 import { notADType } from "../types/dtype-text.js";
@@ -92,7 +92,7 @@ const evaluate = ({ x, bitcast, fpDowncastRounding }: RuntimeArguments<CastKinds
   });
 
 /** Triton casts from and to float8e4b15 four elements at a time. */
-function leastCast({ x, dtype }: TypedArguments<CastKinds>): readonly Least[] {
+function leastCast({ x, dtype }: TypedArguments<CastKinds>): readonly MinimumDim[] {
   const { type } = x;
   if (type.kind !== "tile" || ![type.dtype, dtype.dtype].includes("float8e4b15")) return [];
   const dim = type.shape.map((each) => `(${each})`).join(" * ") || 1;
@@ -157,12 +157,12 @@ const record = {
   evaluate,
   facts: {
     lanewise: true,
-    passes: true,
+    isIdentity: true,
     nonNegative: ([isNonNegative], { args: { x, dtype, bitcast } }) =>
       isNonNegative === true && keepsSignAs(x, dtype.dtype!, bitcast?.literal === true),
   },
   needs: { least: leastCast },
-  proof: { term: castTerm, anyWidth: true, holds: castKinds },
+  proof: { term: castTerm, anyWidth: true, classTransfer: castKinds },
 } as const satisfies Omit<OpRecord<typeof operands, typeof options>, "name" | "spelling">;
 
 /** `x.to(tl.float16)`; a constexpr becomes a run-time scalar. */

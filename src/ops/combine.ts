@@ -53,7 +53,7 @@ const reduceOp = defineOp<(x: unknown, axis: number, combineFn: unknown, options
     const folded = foldLanes(listOf(args.x), axis, folding(args)).map((tile) => lastAlong(tile, axis));
     return unlisted(args.keepDims === true ? folded.map((tile) => expandDims(tile, axis)) : folded);
   },
-  proof: { folds: { form: "reduction", kinds: undefined } },
+  proof: { foldSemantics: { form: "reduction", kinds: undefined } },
 });
 
 /**
@@ -80,7 +80,7 @@ const scanOp = defineOp<(x: unknown, axis: number, combineFn: unknown, options: 
   infer: (args) =>
     inferFold("associativeScan", tilesOf(args), Number(args.axis.literal), args.combineFn.signature, { scan: true }),
   evaluate: (args) => unlisted(foldLanes(listOf(args.x), Number(args.axis), folding(args), args.reverse === true)),
-  proof: { folds: { form: "scan", kinds: undefined } },
+  proof: { foldSemantics: { form: "scan", kinds: undefined } },
 });
 
 /**

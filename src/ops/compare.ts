@@ -104,7 +104,7 @@ function comparison<Name extends string>(
       ...(typeof means === "function" && {
         term: ({ x, y }: { readonly x: Term; readonly y: Term }) => means(asInteger(x), asInteger(y)),
       }),
-      holds: () => ZERO | ONE,
+      classTransfer: () => ZERO | ONE,
     },
   });
 }
@@ -154,7 +154,11 @@ function bitwise<Name extends string>(
     fold: (x, y) => (typeof x === "boolean" ? int(Number(x), Number(y)) !== 0 : integers(x, y)),
     evaluate: deciding === undefined ? binary({ int, big }) : ofBits({ int, big }, deciding),
     facts: { nonNegative, ...(name === "and" && { integer: "both" as const }) },
-    proof: { term: ({ x, y }) => term(x, y), holds: ({ x, y }) => bits(x, y), neutral: (held) => held === idle },
+    proof: {
+      term: ({ x, y }) => term(x, y),
+      classTransfer: ({ x, y }) => bits(x, y),
+      isNeutral: (held) => held === idle,
+    },
   });
 }
 
@@ -242,6 +246,6 @@ export const not = defineOp<<T extends TileLike>(x: Validate<T, WhyNot<T>>) => T
     unary({ int: context.result.dtype === "int1" ? (x) => 1 - x : (x) => ~x, big: (x) => ~x })(args, context),
   proof: {
     term: ({ x }) => (isTruth(x) ? invert(x) : sum(negative(x), number(-1))),
-    holds: () => NUMBERS,
+    classTransfer: () => NUMBERS,
   },
 });

@@ -33,7 +33,7 @@ export const programId = defineOp<(axis: 0 | 1 | 2) => Scalar<"int32">>()({
   spelling: { form: "call", name: "tl.program_id" },
   infer: ({ axis }) => whyGridAxis("programId", axis) || scalarInt,
   evaluate: ({ axis }, { program }) => fullArray([], program[axis as 0 | 1 | 2], "int32"),
-  facts: { asks: "program", nonNegative: never },
+  facts: { queries: "program", nonNegative: never },
   proof: { term: (_, { args, program }) => program[Number(args.axis.literal)] },
 });
 
@@ -45,7 +45,7 @@ export const numPrograms = defineOp<(axis: 0 | 1 | 2) => Scalar<"int32">>()({
   spelling: { form: "call", name: "tl.num_programs" },
   infer: ({ axis }) => whyGridAxis("numPrograms", axis) || scalarInt,
   evaluate: ({ axis }, { grid }) => fullArray([], grid[axis as 0 | 1 | 2], "int32"),
-  facts: { asks: "grid", nonNegative: never },
+  facts: { queries: "grid", nonNegative: never },
   proof: { term: (_, { args, grid }) => grid[Number(args.axis.literal)] },
 });
 
@@ -67,7 +67,7 @@ export const arange = defineOp<ArangeCall>()({
   evaluate: ({ start, end }) => arangeArray(Number(start), Number(end)),
   facts: {
     nonNegative: ([start]) => start === true,
-    countsTo: ([start, end]) => (isLiteral(start) && start.value === 0 ? end : undefined),
+    exclusiveUpperBound: ([start, end]) => (isLiteral(start) && start.value === 0 ? end : undefined),
   },
   proof: { term: ({ start }, { lane }) => sum(start, ...lane) },
 });
@@ -86,7 +86,7 @@ export const zeros = defineOp<
   infer: ({ shape, dtype }) => filled("zeros", shape, dtype),
   evaluate: (_, { result }) => fullArray(result.shape, isBig(result.dtype) ? 0n : 0, result.dtype),
   facts: { nonNegative: never },
-  proof: { term: (_, { truth }) => (truth ? FALSE : number(0)), anyWidth: true, holds: () => ZERO },
+  proof: { term: (_, { truth }) => (truth ? FALSE : number(0)), anyWidth: true, classTransfer: () => ZERO },
 });
 
 /** A tile of one value: `tl.full([BLOCK], float("-inf"), dtype=tl.float32)`. */
@@ -116,7 +116,7 @@ export const full = defineOp<
   },
   proof: {
     term: ({ value }, { truth }) => (truth ? asTruth(value) : asInteger(value)),
-    holds: ({ value }) => value,
+    classTransfer: ({ value }) => value,
   },
 });
 
@@ -129,7 +129,7 @@ export const zerosLike = defineOp<<X>(x: Validate<X, WhyTile<"zerosLike", X>>) =
   infer: ({ x }) => whyTile("zerosLike", x.type) || x.type,
   evaluate: (_, { result }) => fullArray(result.shape, isBig(result.dtype) ? 0n : 0, result.dtype),
   facts: { nonNegative: never },
-  proof: { term: (_, { truth }) => (truth ? FALSE : number(0)), anyWidth: true, holds: () => ZERO },
+  proof: { term: (_, { truth }) => (truth ? FALSE : number(0)), anyWidth: true, classTransfer: () => ZERO },
 });
 
 function filled(op: string, shape: Typed, dtype: Typed) {

@@ -1,5 +1,5 @@
 /** Methods of tensor descriptors besides loads and stores: rows by index, and reductions into memory. */
-import type { Least } from "../types/limits.js";
+import type { MinimumDim } from "../types/limits.js";
 import { bitwise, changeIn, greatest, least, sum, type Change } from "../numerics/array-atomic.js";
 import { dtypeTable, members } from "../types/dtype.js";
 import {
@@ -28,7 +28,7 @@ function rowsOf(op: string, { desc, rows, column }: Rows): DescriptorType | stri
 }
 
 /** The hardware moves four rows at a time, of at least 32 bytes each. */
-function leastRows(op: string, { desc, rows }: Rows): readonly Least[] {
+function leastRows(op: string, { desc, rows }: Rows): readonly MinimumDim[] {
   const { type } = desc;
   if (type.kind !== "descriptor" || rows.type.kind !== "tile") return [];
   const narrowest = Math.min(...members(type.to).map((name) => dtypeTable[name].bits));

@@ -88,9 +88,9 @@ export const dotScaled = defineOp<
   facts: { contracts: true },
   proof: {
     // Every format writes 0 as 0, which stays 0 beside each scale but the one that is NaN.
-    holds: ({ lhs, lhsScale }) => (lhs === ZERO ? (lhsScale === HIGHEST ? NAN : ZERO) : lhs),
-    neutral: (held) => held === ZERO,
-    folds: {
+    classTransfer: ({ lhs, lhsScale }) => (lhs === ZERO ? (lhsScale === HIGHEST ? NAN : ZERO) : lhs),
+    isNeutral: (held) => held === ZERO,
+    foldSemantics: {
       form: "packed",
       kinds: addClasses,
       sides: [

@@ -73,9 +73,9 @@ export const dot = defineOp<
   facts: { contracts: true },
   proof: {
     wraps: true,
-    holds: ({ a, b }) => multiplyClasses(a, b),
-    folds: { form: "contraction", kinds: addClasses },
-    neutral: (held) => held === ZERO,
+    classTransfer: ({ a, b }) => multiplyClasses(a, b),
+    foldSemantics: { form: "contraction", kinds: addClasses },
+    isNeutral: (held) => held === ZERO,
   },
   needs: { least: ({ a }) => leastInner("dot", a.type) },
 });

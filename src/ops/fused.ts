@@ -70,8 +70,8 @@ export const fdiv = defineOp<
   },
   evaluate: binaryInResult({ float: (x, y) => x / y }),
   facts: { lanewise: true },
-  proof: { holds: ({ x, y }) => divideClasses(x, y) },
-  needs: { since39: ({ approx }) => approx?.literal === true },
+  proof: { classTransfer: ({ x, y }) => divideClasses(x, y) },
+  needs: { needsTriton39: ({ approx }) => approx?.literal === true },
   triton36: {
     strongLiterals: true,
     firstDecides: true,
@@ -95,7 +95,7 @@ export const divRn = defineOp<
   infer: ({ x, y }) => inferSinglePair("divRn", x.type, y.type),
   evaluate: binaryInResult({ float: (x, y) => float32(x / y) }),
   facts: { lanewise: true },
-  proof: { holds: ({ x, y }) => divideClasses(x, y) },
+  proof: { classTransfer: ({ x, y }) => divideClasses(x, y) },
   triton36: { strongLiterals: true },
 });
 
@@ -131,7 +131,8 @@ export const fma = defineOp<
   }),
   facts: { lanewise: true },
   proof: {
-    holds: ({ x, y, z }) => classesIn(multiplyClasses(x, y)).reduce((all, each) => all | addClasses(each, z), EMPTY),
+    classTransfer: ({ x, y, z }) =>
+      classesIn(multiplyClasses(x, y)).reduce((all, each) => all | addClasses(each, z), EMPTY),
   },
   triton36: { strongLiterals: true },
 });
@@ -169,13 +170,13 @@ export const clamp = defineOp<
     nonNegative: ([, low, high]) => low === true && high === true,
   },
   proof: {
-    holds: ({ x, min, max }, { args }) => {
+    classTransfer: ({ x, min, max }, { args }) => {
       const all = args.propagateNan?.literal === "all";
       if (all && [x, min, max].includes(NAN)) return NAN;
       return classesIn(maxClasses(x, min)).reduce((kinds, each) => kinds | minClasses(each, max), EMPTY);
     },
   },
-  needs: { since39: (args) => !isFloat(clampType(args)) },
+  needs: { needsTriton39: (args) => !isFloat(clampType(args)) },
   triton36: {
     strongLiterals: true,
     result: (args) => widened36(clampType(args), args.x.type, args.min.type, args.max.type),

@@ -3,7 +3,7 @@ import { typeOfArgument } from "../ir/typed.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { earlyExit, helperArgument, helperResult, recursion } from "../diagnostics/catalog/control-codes.js";
 import type { Builder } from "../ir/builder.js";
-import { type Body, type Returned, runHelper } from "../ir/retrace.js";
+import { type Body, type BodyResult, runHelper } from "../ir/retrace.js";
 import { isDType } from "../types/dtype.js";
 import { Handle, isHandle, valueOf } from "../ir/handle.js";
 import { type Argument, type ExternSource, type FunctionIR, isList, isValue, Value } from "../ir/nodes.js";
@@ -52,7 +52,7 @@ export function traceHelper(
   const key = given.map((each) => keyOf(each)).join("; ");
   const before = known.get(key);
   const running = entry(active, recorder, () => new Set<AuthorFunction>());
-  const once = (): Returned => {
+  const once = (): BodyResult => {
     if (running.has(definition.body)) fail(recursion(definition.what), at);
     running.add(definition.body);
     const returned = inOwnScope(recorder, () => enterOnce(recorder, definition, given, at));
@@ -94,7 +94,7 @@ function enterOnce(
   definition: HelperDefinition,
   given: readonly unknown[],
   at: Location | undefined,
-): Returned {
+): BodyResult {
   const { depth } = recorder;
   const params: Value[] = [];
   const names = parameterNames(definition.body);

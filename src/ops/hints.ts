@@ -61,8 +61,8 @@ function hint<Name extends string>(
       }
       return x;
     },
-    facts: { nonNegative: ([x]) => x === true, passes: true },
-    proof: { term: ({ x }) => x, anyWidth: true, holds: ({ x }) => x },
+    facts: { nonNegative: ([x]) => x === true, isIdentity: true },
+    proof: { term: ({ x }) => x, anyWidth: true, classTransfer: ({ x }) => x },
   });
 }
 
@@ -173,8 +173,8 @@ export const trusted = defineOp<
   lowering: { permutes: (_, rank) => Array.from({ length: rank }, (_each, axis) => axis) },
   infer: ({ x, reason }) => inferTrusted(x.type, reason),
   evaluate: ({ x }) => x,
-  facts: { lanewise: true, rounds: false, nonNegative: ([x]) => x === true, keepsClaims: true, passes: true },
-  proof: { term: ({ x }) => x, anyWidth: true, holds: ({ x }) => x, trusts: "reason" },
+  facts: { lanewise: true, rounds: false, nonNegative: ([x]) => x === true, keepsClaims: true, isIdentity: true },
+  proof: { term: ({ x }) => x, anyWidth: true, classTransfer: ({ x }) => x, trustedOperand: "reason" },
 });
 
 /**
@@ -195,6 +195,6 @@ export const expectZero = defineOp<
   },
   evaluate: ({ x }) => x,
   facts: { nonNegative: ([x]) => x === true },
-  proof: { term: ({ x }) => x, anyWidth: true, holds: ({ x }) => x },
-  needs: { since39: () => true },
+  proof: { term: ({ x }) => x, anyWidth: true, classTransfer: ({ x }) => x },
+  needs: { needsTriton39: () => true },
 });

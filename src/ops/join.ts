@@ -78,7 +78,7 @@ export const join = defineOp<
   spelling: { form: "call", name: "tl.join" },
   infer: ({ x, y }) => inferJoin(x.type, y.type),
   evaluate: joined,
-  facts: { nonNegative: (signs) => signs.every(Boolean), keepsLeading: true },
+  facts: { nonNegative: (signs) => signs.every(Boolean), preservesLeadingAxes: true },
   proof: { moves: true },
 });
 
@@ -91,7 +91,7 @@ export const split = defineOp<<X>(x: Validate<X, WhySplit<X>>) => SplitOut<X>>()
   spelling: { form: "call", name: "tl.split" },
   infer: ({ x }) => inferSplit(x.type),
   evaluate: ({ x }) => [0, 1].map((position) => slice(x, x.shape.length - 1, position)),
-  facts: { nonNegative: (signs) => signs.every(Boolean), keepsLeading: true },
+  facts: { nonNegative: (signs) => signs.every(Boolean), preservesLeadingAxes: true },
   proof: { moves: true },
 });
 
@@ -132,7 +132,7 @@ export const cat = defineOp<
   proof: { moves: true },
   needs: {
     // 3.6 concatenates in an order of its own.
-    since39: () => true,
+    needsTriton39: () => true,
   },
 });
 
@@ -158,7 +158,7 @@ export const flip = defineOp<
   evaluate: ({ x, dim = -1 }) => flipArray(x, axisOf(x.shape.length, Number(dim))!),
   facts: { nonNegative: ([x]) => x === true },
   proof: { moves: true },
-  needs: { since39: (args) => args.dim !== undefined && dimOf(args, 0) < 0 },
+  needs: { needsTriton39: (args) => args.dim !== undefined && dimOf(args, 0) < 0 },
 });
 
 const picked = { x: "tile", index: "tile", axis: "constant" } as const;

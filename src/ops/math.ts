@@ -102,7 +102,7 @@ function math<Name extends string>(
     infer: ({ x }) => inferMath(name, x.type),
     evaluate: unary({ float }),
     facts: { lanewise: true },
-    proof: { holds: ({ x }) => holds(x) },
+    proof: { classTransfer: ({ x }) => holds(x) },
   });
 }
 
@@ -144,7 +144,7 @@ export const sigmoid = defineOp<<const X>(x: Validate<X, WhyMath<"sigmoid", X>>)
   infer: ({ x }) => inferMath("sigmoid", x.type),
   evaluate: unary({ float: (x) => 1 / (1 + Math.exp(-x)) }),
   facts: { lanewise: true },
-  proof: { holds: ({ x }) => divideClasses(ONE, addClasses(ONE, powerOf(negateClass(x)))) },
+  proof: { classTransfer: ({ x }) => divideClasses(ONE, addClasses(ONE, powerOf(negateClass(x)))) },
 });
 
 /** Square root of float32, correctly rounded: `tl.sqrt_rn(x)`. */
@@ -157,7 +157,7 @@ export const sqrtRn = defineOp<<const X>(x: Validate<X, WhySingleOf<"sqrtRn", X>
   infer: ({ x }) => inferSingle("sqrtRn", x.type),
   evaluate: unary({ float: Math.sqrt }),
   facts: { lanewise: true },
-  proof: { holds: ({ x }) => root(x) },
+  proof: { classTransfer: ({ x }) => root(x) },
 });
 
 /** The absolute value, of integers and floats; the most negative integer stays as it is: `tl.abs(x)`. */
@@ -173,6 +173,6 @@ export const abs = defineOp<<const X>(x: Validate<X, WhyAbs<X>>) => AbsOut<X>>()
   proof: {
     term: ({ x }, { truth }) => (truth ? undefined : maxTerm(asInteger(x), negative(asInteger(x)))),
     wraps: true,
-    holds: ({ x }, { float }) => (x === NEGATIVE || (float && x === LOWEST) ? negateClass(x) : x),
+    classTransfer: ({ x }, { float }) => (x === NEGATIVE || (float && x === LOWEST) ? negateClass(x) : x),
   },
 });

@@ -47,8 +47,8 @@ export const inBounds = defineOp<<const X>(index: Validate<X, WhyInBounds<X>>) =
   infer: ({ index }) => whyInBounds(index.type) || index.type,
   fold: (index) => index!,
   evaluate: ({ index }) => index,
-  facts: { nonNegative: ([index]) => index === true, claimsInBounds: true, passes: true },
-  proof: { term: ({ index }) => index, anyWidth: true, holds: ({ index }) => index },
+  facts: { nonNegative: ([index]) => index === true, claimsInBounds: true, isIdentity: true },
+  proof: { term: ({ index }) => index, anyWidth: true, classTransfer: ({ index }) => index },
 });
 
 /**
@@ -74,7 +74,7 @@ export const load = defineOp<Load>()({
     );
   },
   evaluate: ({ address, mask, other }, context) => context.load(address, mask, other),
-  needs: { since39: ({ cacheModifier }) => cacheModifier?.literal === ".cs" },
+  needs: { needsTriton39: ({ cacheModifier }) => cacheModifier?.literal === ".cs" },
   proof: { reaches: { address: "address" } },
 });
 

@@ -30,7 +30,7 @@ export const as = defineOp<
   spelling: { form: "same" },
   infer: ({ x, dtype }) => inferAs(x.type, dtype.dtype),
   evaluate: ({ x }) => x,
-  facts: { lanewise: true, rounds: false, nonNegative: ([x]) => x === true, keepsClaims: true, passes: true },
+  facts: { lanewise: true, rounds: false, nonNegative: ([x]) => x === true, keepsClaims: true, isIdentity: true },
 });
 
 /** `T.is(tl.int8)`, which Triton knows when it compiles: `x_ptr.dtype.element_ty == tl.int8`. */

@@ -151,16 +151,20 @@ export const sum = defineOp<SumCall>()({
     inferReduce(reduceRules.summing, "sum", args.x.type, axisOf(args), keepsDims(args), args.dtype?.dtype),
   evaluate: folding({ number: (a, b) => a + b, big: (a, b) => a + b }),
   facts: { rounds: true, nonNegative: keepsSign },
-  proof: { wraps: true, folds: { form: "reduction", kinds: addClasses, adds: true }, neutral: (held) => held === ZERO },
+  proof: {
+    wraps: true,
+    foldSemantics: { form: "reduction", kinds: addClasses, adds: true },
+    isNeutral: (held) => held === ZERO,
+  },
 });
 
 /** Of bits only 0 leaves the others as they are. */
 const noBits = {
-  folds: {
+  foldSemantics: {
     form: "reduction",
     kinds: (x: NumberClasses, y: NumberClasses) => (x === ZERO ? y : y === ZERO ? x : NUMBERS),
   },
-  neutral: (held: NumberClasses) => held === ZERO,
+  isNeutral: (held: NumberClasses) => held === ZERO,
 } as const;
 
 type First = (a: number | bigint, b: number | bigint) => boolean;
@@ -188,8 +192,8 @@ function extremum<Name extends "max" | "min">(name: Name, first: First) {
     evaluate: (args, context) => (context.results.length === 2 ? withIndex(name, args, context) : fold(args, context)),
     facts: { nonNegative: keepsSign },
     proof: {
-      folds: { form: "reduction", kinds: name === "max" ? maxClasses : minClasses },
-      neutral: losesComparison(name === "max"),
+      foldSemantics: { form: "reduction", kinds: name === "max" ? maxClasses : minClasses },
+      isNeutral: losesComparison(name === "max"),
     },
     triton36: {
       // 3.6 widens bfloat16 where it gives indices.
@@ -260,7 +264,7 @@ function index<Name extends "argmax" | "argmin">(name: Name) {
     infer: (args) => inferReduce(reduceRules.indexing, name, args.x.type, axisOf(args), keepsDims(args)),
     evaluate: (args, context) => withIndex(name, args, context)[1]!,
     facts: { nonNegative: () => true },
-    proof: { folds: { form: "reduction", kinds: undefined }, neutral: losesComparison(name === "argmax") },
+    proof: { foldSemantics: { form: "reduction", kinds: undefined }, isNeutral: losesComparison(name === "argmax") },
   });
 }
 

@@ -69,7 +69,7 @@ export const reshape = defineOp<
   spelling: { form: "call", name: "tl.reshape" },
   infer: ({ x, shape }) => inferReshape("reshape", x.type, shape),
   evaluate: toResult,
-  facts: { nonNegative: keepsSign, keepsLeading: true },
+  facts: { nonNegative: keepsSign, preservesLeadingAxes: true },
   proof: { lane: reshaped, anyWidth: true },
 });
 

@@ -97,9 +97,9 @@ function scanning<Name extends "cumsum" | "cumprod">(
     facts: { rounds: true, nonNegative: keepsSign },
     proof: {
       wraps: true,
-      folds:
+      foldSemantics:
         name === "cumsum" ? { form: "scan", kinds: addClasses, adds: true } : { form: "scan", kinds: multiplyClasses },
-      neutral: (held) => held === (name === "cumsum" ? ZERO : ONE),
+      isNeutral: (held) => held === (name === "cumsum" ? ZERO : ONE),
     },
     triton36: {
       // 3.6 widens bfloat16 here.
@@ -114,7 +114,7 @@ function scanning<Name extends "cumsum" | "cumprod">(
         return wide && !sameElem(wide, args.x.type.dtype) ? wide : undefined;
       },
     },
-    needs: { since39: name === "cumprod" ? isNew : undefined },
+    needs: { needsTriton39: name === "cumprod" ? isNew : undefined },
   });
 }
 
@@ -162,7 +162,7 @@ export const sort = defineOp<SortCall<"sort">>()({
   infer: (args) => inferSort("sort", args.x.type, dimOf(args)),
   evaluate: ({ x, descending }) => sortLast(x, descending === true),
   facts: { nonNegative: keepsSign },
-  proof: { folds: ordering, neutral: isLast(false) },
+  proof: { foldSemantics: ordering, isNeutral: isLast(false) },
 });
 
 /** The last step of a bitonic sort, for a last axis that ascends and then descends: `tl.bitonic_merge(x)`. */
@@ -175,7 +175,7 @@ export const bitonicMerge = defineOp<SortCall<"bitonicMerge">>()({
   infer: (args) => inferSort("bitonicMerge", args.x.type, dimOf(args)),
   evaluate: ({ x, descending }) => mergeArray(x, descending === true),
   facts: { nonNegative: keepsSign },
-  proof: { folds: ordering, neutral: isLast(false) },
+  proof: { foldSemantics: ordering, isNeutral: isLast(false) },
 });
 
 /**
@@ -199,8 +199,8 @@ export const topk = defineOp<
   evaluate: ({ x, descending = true }, { result }) =>
     topLast(cast(x, result.dtype), result.shape.at(-1)!, descending === true),
   facts: { nonNegative: keepsSign },
-  proof: { folds: ordering, neutral: isLast(true) },
-  needs: { since39: ({ k, descending }) => descending !== undefined || k.literal === 1 },
+  proof: { foldSemantics: ordering, isNeutral: isLast(true) },
+  needs: { needsTriton39: ({ k, descending }) => descending !== undefined || k.literal === 1 },
 });
 
 const binned = { x: "tile", numBins: "constant" } as const;
@@ -224,7 +224,7 @@ export const histogram = defineOp<
     (mask && whyCond("histogram", mask.type)) || inferHistogram(x.type, numBins.type, mask?.type),
   evaluate: counted,
   facts: { nonNegative: () => true },
-  proof: { folds: { form: "reduction", kinds: undefined, mask: "mask" } },
+  proof: { foldSemantics: { form: "reduction", kinds: undefined, mask: "mask" } },
 });
 
 function counted({ x, mask }: RuntimeArguments<typeof binned & typeof masked>, { result }: Context): TileArray {

@@ -79,9 +79,9 @@ function extremum<Name extends "minimum" | "maximum", Python extends "min" | "ma
         term: ({ x, y }: { readonly x: Term; readonly y: Term }, { truth }: { readonly truth: boolean }) =>
           truth ? undefined : maxTerm(asInteger(x), asInteger(y)),
       }),
-      holds: ({ x, y }, { args }) =>
+      classTransfer: ({ x, y }, { args }) =>
         args.propagateNan?.literal === "all" && (x === NAN || y === NAN) ? NAN : extreme(x, y),
-      neutral: losesComparison(python === "max"),
+      isNeutral: losesComparison(python === "max"),
     },
     triton36: {
       strongLiterals: true,
@@ -147,6 +147,6 @@ export const where = defineOp<
   },
   proof: {
     term: ({ condition, x, y }) => iteTerm(asTruth(condition), x, y),
-    picks: { condition: "condition", then: "x", otherwise: "y" },
+    selectOperands: { condition: "condition", then: "x", otherwise: "y" },
   },
 });

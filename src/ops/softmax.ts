@@ -63,11 +63,11 @@ export const softmax = defineOp<
   },
   facts: { nonNegative: () => true },
   proof: {
-    folds: { form: "normalization", kinds: (x) => (x === LOWEST ? ZERO : x === NAN ? NAN : POSITIVE) },
-    neutral: (held) => held === LOWEST,
+    foldSemantics: { form: "normalization", kinds: (x) => (x === LOWEST ? ZERO : x === NAN ? NAN : POSITIVE) },
+    isNeutral: (held) => held === LOWEST,
   },
   needs: {
-    since39: ({ x, dim }) => {
+    needsTriton39: ({ x, dim }) => {
       const rank = x.type.kind === "tile" ? x.type.shape.length : 1;
       return rank > 1 && axisOf(rank, Number(dim?.literal ?? 0)) !== 0;
     },

@@ -12,7 +12,7 @@ function query<Name extends string, Python extends string>(name: Name, python: P
     effect: "pure",
     spelling: { form: "call", name: `tl.target_info.${python}` },
     infer: () => constexprType("bool", `${python}()`),
-    needs: { since39: since39 ? () => true : undefined },
+    needs: { needsTriton39: since39 ? () => true : undefined },
   });
 }
 

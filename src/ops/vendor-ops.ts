@@ -47,7 +47,7 @@ function place(name: string, python: string, since39 = false) {
     spelling: { form: "call", name: python },
     infer: () => tileType("int32", []),
     facts: { nonNegative: () => true },
-    needs: { since39: since39 ? () => true : undefined },
+    needs: { needsTriton39: since39 ? () => true : undefined },
   });
 }
 
@@ -64,7 +64,7 @@ function count<Name extends string>(name: Name, python: string, since39 = false)
     spelling: { form: "call", name: python },
     infer: () => constexprType("int", `${name}()`),
     facts: { nonNegative: () => true },
-    needs: { since39: since39 ? () => true : undefined },
+    needs: { needsTriton39: since39 ? () => true : undefined },
   });
 }
 

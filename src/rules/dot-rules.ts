@@ -1,6 +1,6 @@
 /** Signature of `tl.dot(a, b, acc?, options)`. */
 import type { ConstLike } from "../types/constexpr.js";
-import type { Least } from "../types/limits.js";
+import type { MinimumDim } from "../types/limits.js";
 import {
   dtypeDisplayName,
   dtypeTable,
@@ -207,7 +207,7 @@ export interface DotOptions {
 const DOT_BITS = 256;
 
 /** How long the inner dimension must be, by the narrowest dtype that the first operand may have. */
-export function leastInner(op: string, a: Type): readonly Least[] {
+export function leastInner(op: string, a: Type): readonly MinimumDim[] {
   if (a.kind !== "tile") return [];
   const narrowest = Math.min(...members(a.dtype).map((name) => dtypeTable[name].bits));
   const least = Math.max(DOT_BITS / narrowest, 1);

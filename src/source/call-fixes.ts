@@ -1,12 +1,12 @@
 /** Mechanical remedies for calls that tracing refused: an option's name, and the `value` of state. */
 import { ts } from "./typescript.js";
 import type { Edit } from "../diagnostics/diagnostic.js";
-import type { Mend } from "../ir/source.js";
+import type { SourceFix } from "../ir/source.js";
 import { editOf } from "./text-edits.js";
 import { unwrap } from "./sites.js";
 
 /** The change of a call or property access; undefined where its text does not show what to change. */
-export function mendedCall(node: ts.Node, how: Mend): Edit | undefined {
+export function mendedCall(node: ts.Node, how: SourceFix): Edit | undefined {
   if (how.kind === "rename") return ts.isCallExpression(node) ? renamed(node, how.from, how.to) : undefined;
   const state = givenTo(node).map(unwrap).find(isState);
   return state && editOf({ node: state, text: `${state.getText()}.value` });

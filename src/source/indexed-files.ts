@@ -1,6 +1,6 @@
 /** A source index over files that someone reads: from disk, or from memory. */
 import type { Location } from "../diagnostics/diagnostic.js";
-import type { Compared, SourceIndex } from "../ir/source.js";
+import type { ComparisonSite, SourceIndex } from "../ir/source.js";
 import { deepestNode, descending } from "./stack-guard.js";
 import type { Files } from "./imports.js";
 import { lintFiles } from "./lint.js";
@@ -12,7 +12,7 @@ import type { ts } from "./typescript.js";
 
 /** `beside` gives the text of a file by its path relative to another; it may be any kind of text. */
 export function indexFiles(files: Files, beside: SourceIndex["beside"]): SourceIndex {
-  const compared = new Map<ts.Node, Compared>();
+  const compared = new Map<ts.Node, ComparisonSite>();
   const indexes = new Map<ts.SourceFile, SiteIndex>();
   const find = (at: Location) => {
     const file = files.read(at.file);

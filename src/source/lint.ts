@@ -5,7 +5,7 @@
  * What is not certainly traced is left alone, because plain JavaScript in a kernel is metaprogramming and legal.
  */
 import { type Diagnostic, errorDiagnostic, warning } from "../diagnostics/diagnostic.js";
-import type { Compared } from "../ir/source.js";
+import type { ComparisonSite } from "../ir/source.js";
 import { annotated } from "./annotations.js";
 import { evaluateCall } from "./calls.js";
 import { condition, evaluate } from "./expressions.js";
@@ -25,7 +25,7 @@ import type { ts } from "./typescript.js";
 export function lintFiles(
   paths: readonly string[],
   files: Files,
-  compared: Map<ts.Node, Compared>,
+  compared: Map<ts.Node, ComparisonSite>,
 ): readonly Diagnostic[] {
   // A function is walked once for each kind of arguments, but each error is reported once.
   const found = new Map<string, Diagnostic>();

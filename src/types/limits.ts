@@ -14,7 +14,7 @@ export const DESCRIPTOR_BYTES = 16;
 export const MAX_GRID: readonly [number, number, number] = [2 ** 31 - 1, 65_535, 65_535];
 
 /** A lower bound of a dimension, and the words for it: `the inner dimension BLOCK_K is 8; 16-bit operands need at least 16`. */
-export interface Least {
+export interface MinimumDim {
   readonly what: string;
   readonly dim: Dim;
   /** What needs that size: a plural noun, `16-bit operands`. */
@@ -23,6 +23,6 @@ export interface Least {
 }
 
 /** The sentence for a size below the bound; `where` names the config. */
-export function belowMinimumDim({ what, dim, who, least }: Least, size: number, where = ""): string | undefined {
+export function belowMinimumDim({ what, dim, who, least }: MinimumDim, size: number, where = ""): string | undefined {
   return size < least ? `${what} ${dim} is ${size}${where}; ${who} need at least ${least}` : undefined;
 }

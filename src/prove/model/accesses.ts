@@ -7,7 +7,7 @@ import {
   type OpStatement,
   type PointerParam,
   type TensorParam,
-  operandNamed,
+  operandOf,
 } from "../../ir/nodes.js";
 import {
   andTerm,
@@ -105,9 +105,7 @@ export function recordSymbolicAccess(environment: Environment, statement: OpStat
     lane,
     lanes: namesOf(lane),
     valueLanes:
-      place.missing !== undefined
-        ? []
-        : lanesOfValue(environment, operandNamed(statement, op.proof.reaches!.value), lane),
+      place.missing !== undefined ? [] : lanesOfValue(environment, operandOf(statement, op.proof.reaches!.value), lane),
     mayBeSkipped,
     ...(place.missing !== undefined && { missing: place.missing, unstrided: place.unstrided === true }),
     ...(place.trusted !== undefined && { trusted: place.trusted }),
@@ -134,7 +132,7 @@ function lanesOfValue(environment: Environment, value: Argument | undefined, lan
 }
 
 function placeOf(environment: Environment, statement: OpStatement): Place {
-  const address = environment.value(operandNamed(statement, statement.op.proof.reaches!.address));
+  const address = environment.value(operandOf(statement, statement.op.proof.reaches!.address));
   if (address.kind === "view")
     return {
       tensor: address.param,
@@ -186,12 +184,12 @@ function blockOf(
     },
   });
   if (rows !== undefined) {
-    const starts = [rows, column].map((name) => environment.terms(operandNamed(statement, name)));
+    const starts = [rows, column].map((name) => environment.terms(operandOf(statement, name)));
     const [first, second] = starts;
     if (!first || !second) return nowhere("the rows of a descriptor come from values that proofs do not follow", param);
     return place([first.shape[0]!, block.at(-1)!], [first, second], true);
   }
-  const given = operandNamed(statement, offsets);
+  const given = operandOf(statement, offsets);
   const starts = isList(given) ? given.map((each) => environment.terms(each)) : [undefined];
   if (starts.some((start) => start === undefined))
     return nowhere("a descriptor's offsets come from values that proofs do not follow", param);

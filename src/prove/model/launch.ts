@@ -15,7 +15,7 @@ import {
   type Value,
 } from "../../ir/nodes.js";
 import { typedArguments } from "../../ir/typed.js";
-import { computedBy } from "../../ir/walk.js";
+import { hostBlockOf } from "../../ir/walk.js";
 import {
   andTerm,
   atLeast,
@@ -216,7 +216,7 @@ export class SymbolicLaunch {
   #ofConstexpr(param: ConstexprParam): Term | undefined {
     const value = this.assigned[param.name];
     if (value !== undefined && param.from === "config") return literalTerm(value);
-    const computed = computedBy(param);
+    const computed = hostBlockOf(param);
     if (computed) return this.host(computed)[0];
     if (param.of === "bool") return this.#truth(param.name);
     if (param.of !== "int") return undefined;

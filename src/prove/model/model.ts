@@ -16,7 +16,7 @@ import {
   type Value,
   type Variable,
   type WhileStatement,
-  operandNamed,
+  operandOf,
 } from "../../ir/nodes.js";
 import { assignedIn, handedOver } from "../../ir/walk.js";
 import {
@@ -194,7 +194,7 @@ class Follower {
       return;
     }
     if (op.spelling.form === "raw" && environment.trial === 0) this.raw.push(statement);
-    if (op.proof.claims !== undefined) this.#claim(statement, operandNamed(statement, op.proof.claims));
+    if (op.proof.claims !== undefined) this.#claim(statement, operandOf(statement, op.proof.claims));
     const terms = operands.map((operand) => environment.terms(operand));
     const { path } = environment;
     const scope = environment.scope.map(({ name }) => name);

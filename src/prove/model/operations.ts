@@ -1,5 +1,5 @@
 /** Applies an op's rules for terms and lanes; a result without a rule is unknown. */
-import { type Argument, isList, isLiteral, type OpStatement, operandNamed } from "../../ir/nodes.js";
+import { type Argument, isList, isLiteral, type OpStatement, operandOf } from "../../ir/nodes.js";
 import type { OperandKind } from "../../ir/op.js";
 import { typedArguments } from "../../ir/typed.js";
 import { members } from "../../types/dtype.js";
@@ -152,8 +152,8 @@ function permuted(environment: Environment, statement: OpStatement): Symbolic | 
   const rank = from.kind === "tensor" ? from.order.length : from.shape.length;
   const order = statement.op.lowering!.permutes!(statement.operands, rank);
   if (from.kind === "tensor") return { ...from, order: order.map((axis) => from.order[axis]!) };
-  const { trusts } = statement.op.proof;
-  const reason = environment.literal(operandNamed(statement, trusts));
+  const { trustedOperand: trusts } = statement.op.proof;
+  const reason = environment.literal(operandOf(statement, trusts));
   return {
     ...from,
     ...(typeof reason === "string" && trusts !== undefined && { trusted: reason }),

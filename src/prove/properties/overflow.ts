@@ -92,7 +92,7 @@ function openLine(stand: ProofContext, line: string): ProofGap | undefined {
       variables: [...scope, ...lanes],
       places: [statement.at],
       finds: WRAPS,
-      isTooLarge: isInt32(step) && !step.statement.op.proof.folds && !isLarge(values),
+      isTooLarge: isInt32(step) && !step.statement.op.proof.foldSemantics && !isLarge(values),
     };
     const { spelling, name } = statement.op;
     const what = spelling.form === "infix" ? spelling.operator : `tl.${name}`;
@@ -152,7 +152,7 @@ class Ranges {
     const { environment } = this.stand.model;
     const { op, results } = statement;
     const [added] = terms;
-    if (op.proof.folds?.adds && added) {
+    if (op.proof.foldSemantics?.adds && added) {
       const lane = environment.lanes(`lane ${environment.nameOf(statement)}`, added.shape);
       return { values: [product(at(added, lane), ...added.shape)], lanes: namesOf(lane) };
     }

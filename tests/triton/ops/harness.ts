@@ -147,7 +147,7 @@ export function typeCase(sample: Sample, operands: readonly Operand[]): TypeCase
   walkAll(ir, (statement) => {
     if (statement.kind !== "op") return;
     asked.push(statement.op.needs.targets);
-    since39 ||= statement.op.needs.since39?.(typedArguments(statement)) ?? false;
+    since39 ||= statement.op.needs.needsTriton39?.(typedArguments(statement)) ?? false;
   });
   const backend = (["cuda", "hip"] as const).find((name) => asked.every((targets) => !targets || targets[name]));
   const words = operands.map(({ dtype, shape }) => `${dtype}[${shape.join(", ")}]`).join(", ");

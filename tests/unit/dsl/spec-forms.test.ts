@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { build, constexpr, kernel, NDArray, op, tensor, tl } from "tilescript";
 import { TileScriptError } from "../../../src/diagnostics/diagnostic.js";
-import { specForms } from "../../../src/dsl/spec-forms.js";
+import { specSchema } from "../../../src/dsl/spec-forms.js";
 
 /** A value of each kind, with what messages call it. */
 const kinds = {
@@ -21,7 +21,7 @@ const kinds = {
 type Kind = keyof typeof kinds;
 
 /** The kinds that each part may have; what is inside them has questions of its own below. */
-const right: { readonly [Part in keyof typeof specForms]: readonly Kind[] } = {
+const right: { readonly [Part in keyof typeof specSchema]: readonly Kind[] } = {
   params: ["object", "dtype", "param"],
   dims: ["object", "dtype", "param"],
   grid: ["function"],

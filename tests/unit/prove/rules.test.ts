@@ -131,7 +131,7 @@ const DTYPES: readonly DTypeName[] = ["float32", "float64", "bfloat16", "int32",
 const named = (ops: readonly Op[]) => ops.map((op) => [op.name, op] as const);
 
 describe("what a lane holds", () => {
-  const ops = table.filter(({ proof, name }) => proof.holds && !ELSEWHERE.has(name));
+  const ops = table.filter(({ proof, name }) => proof.classTransfer && !ELSEWHERE.has(name));
 
   test.each(named(ops))("tl.%s", (_, op) => {
     let checked = 0;
@@ -151,7 +151,7 @@ describe("what a lane holds", () => {
         const widens = context.float && !isFloatName(dtype);
         const given = values.map((value) => kindIn(value, dtype));
         const kinds = Object.fromEntries(names.map((name, i) => [name, widens ? asFloat(given[i]!) : given[i]!]));
-        const held = op.proof.holds!(kinds, context);
+        const held = op.proof.classTransfer!(kinds, context);
         const got = Number(result.data[0]);
         checked++;
         expect(covers(held, kindIn(got, out)), `${dtype} ${values.join(", ")} gives ${got}`).toBe(true);
@@ -163,7 +163,7 @@ describe("what a lane holds", () => {
 });
 
 describe("what leaves other lanes as they are", () => {
-  const pairs = table.filter(({ proof, name }) => proof.neutral && !proof.folds && !ELSEWHERE.has(name));
+  const pairs = table.filter(({ proof, name }) => proof.isNeutral && !proof.foldSemantics && !ELSEWHERE.has(name));
 
   test.each(named(pairs))("beside one in tl.%s", (_, op) => {
     let neutral = 0;
@@ -174,7 +174,7 @@ describe("what leaves other lanes as they are", () => {
         for (const beside of valuesOf(dtype))
           for (const isFirst of [true, false]) {
             const isPair = Number.isFinite(held) || held === beside || Number.isFinite(beside);
-            if (!isPair || !op.proof.neutral!(kindIn(held, dtype), kindIn(beside, dtype), isFirst)) continue;
+            if (!isPair || !op.proof.isNeutral!(kindIn(held, dtype), kindIn(beside, dtype), isFirst)) continue;
             neutral++;
             const result = call.evaluate(isFirst ? [[held], [beside]] : [[beside], [held]]);
             expect(Number(result?.data[0]), `${dtype} ${held} beside ${beside}`).toBe(beside);
@@ -185,7 +185,8 @@ describe("what leaves other lanes as they are", () => {
 
   // A product, and what an author's function folds, are in tests of their own.
   const folds = table.filter(
-    ({ proof }) => proof.folds && proof.neutral && !["contraction", "packed"].includes(proof.folds.form),
+    ({ proof }) =>
+      proof.foldSemantics && proof.isNeutral && !["contraction", "packed"].includes(proof.foldSemantics.form),
   );
   const literal = (value: number): Typed => ({ type: literalType(value), literal: value });
 
@@ -203,18 +204,18 @@ describe("what leaves other lanes as they are", () => {
             const [short, long] = [isOf(dtype, 2), isOf(dtype, 4)];
             if (!short || !long) return;
             const kinds = row.map((value) => kindIn(value, dtype));
-            const rule = { kinds: op.proof.folds!.kinds, neutral: () => false, generic: EMPTY };
+            const rule = { kinds: op.proof.foldSemantics!.kinds, neutral: () => false, generic: EMPTY };
             const before = short.evaluate([row])!;
             const out = before.dtype as DTypeName;
             const isSame = out === dtype;
-            if (rule.kinds && isSame && op.proof.folds!.form !== "normalization" && isFloatName(dtype)) {
+            if (rule.kinds && isSame && op.proof.foldSemantics!.form !== "normalization" && isFloatName(dtype)) {
               const held = combineFixpoint(
                 rule,
                 kinds.reduce((all, each) => all | each, EMPTY),
               );
               for (const value of before.data) expect(covers(held, kindIn(Number(value), out))).toBe(true);
             }
-            if (!kinds.every((beside) => op.proof.neutral!(kindIn(held, dtype), beside, false))) return;
+            if (!kinds.every((beside) => op.proof.isNeutral!(kindIn(held, dtype), beside, false))) return;
             neutral++;
             const after = long.evaluate([[...row, held, held]])!;
             const isFull = after.data.length === 4;
@@ -222,7 +223,7 @@ describe("what leaves other lanes as they are", () => {
             const given = Array.from(before.data, Number);
             expect(last.map(plain), `${dtype} [${row.join(", ")}] with ${held}`).toEqual(given.map(plain));
             // In a scan, what comes before changes nothing either.
-            if (!isFull || op.proof.folds!.form !== "scan") return;
+            if (!isFull || op.proof.foldSemantics!.form !== "scan") return;
             const moved = long.evaluate([[held, held, ...row]])!;
             expect(Array.from(moved.data.slice(2), Number).map(plain)).toEqual(given.map(plain));
           },

@@ -55,7 +55,7 @@ export class AttentionStatements extends TilePart {
     if (statement.kind === "if") return this.#appendBranch(statement);
     if (statement.kind === "read") return this.append({ ...statement, result: this.anew([statement.result])[0]! });
     if (statement.kind !== "op") return this.append(statement);
-    if (statement.op.facts.asks === "program")
+    if (statement.op.facts.queries === "program")
       return this.appendProgram(statement, axisOf(statement) === this.specialized.longestLast);
     if (!this.isConsumer) return this.append(this.inRows(statement));
     if (!statement.results.some((value) => this.stands.has(value))) this.#appendOp(statement);

@@ -276,7 +276,7 @@ class PartBuilder extends TilePart {
   #appendOwn(statement: Statement): void {
     if (statement.kind === "if") this.#appendBranch(statement);
     else if (statement.kind !== "op") this.append(statement);
-    else if (statement.op.facts.asks === "program") this.appendProgram(statement);
+    else if (statement.op.facts.queries === "program") this.appendProgram(statement);
     else this.append(this.inRows(statement));
   }
 

@@ -86,7 +86,7 @@ export class PipelinePart extends PartWriter {
     const { op, operands } = statement;
     const isRows = (argument: Argument | undefined) =>
       isValue(argument) && argument.type.kind === "constexpr" && argument.type.text === this.rowsDim;
-    if (isRows(op.facts.countsTo?.(operands))) {
+    if (isRows(op.facts.exclusiveUpperBound?.(operands))) {
       const given = layout ? [py.keyword("layout", layout)] : [];
       const build = () =>
         this.rowsFrom(py.call("tl.arange", py.number("0"), this.rowsOfPart(), ...given), this.shared.part);

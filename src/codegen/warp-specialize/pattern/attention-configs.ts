@@ -119,7 +119,7 @@ function onlySizesBlocks(ir: KernelIR, { loops, loads }: AttentionForm, columns:
     walkUses(body, (value, by) => {
       if (!isIt(value)) return;
       const isStep = by?.kind === "for" && loops.some(({ turns }) => turns === by);
-      const isLength = by?.kind === "op" && by.op.facts.countsTo?.(by.operands) === value;
+      const isLength = by?.kind === "op" && by.op.facts.exclusiveUpperBound?.(by.operands) === value;
       if (!isLength && !(isStep && by.start !== value && by.end !== value)) isFree = false;
     });
   return isFree;

@@ -52,7 +52,8 @@ export function columnSides(statements: readonly Statement[], dims: Dims): Reado
 /** Whether the op folds rows of the sum, so that its result lies as the sum's rows do. */
 export function foldsSum({ op, operands }: OpStatement, dims: Dims): boolean {
   return (
-    op.proof.folds !== undefined && operands.some((each) => each !== undefined && sideOf(each as Value, dims) === "sum")
+    op.proof.foldSemantics !== undefined &&
+    operands.some((each) => each !== undefined && sideOf(each as Value, dims) === "sum")
   );
 }
 

@@ -81,7 +81,7 @@ class MaskReader implements Masks {
   }
 
   #readOp({ op, operands, results: [result] }: OpStatement, arm: Arm | undefined): void {
-    const { picks } = op.proof;
+    const { selectOperands: picks } = op.proof;
     if (!picks || result?.type.kind !== "tile" || result.type.shape.at(-1) !== this.dims.columns) return;
     const names = Object.keys(op.operands);
     const [condition, then, otherwise] = [picks.condition, picks.then, picks.otherwise].map(

@@ -5,7 +5,7 @@ import {
   isLiteral,
   isValue,
   type KernelIR,
-  operandNamed,
+  operandOf,
   type OpStatement,
   paramsOf,
   type Statement,
@@ -75,7 +75,7 @@ type Made = ReadonlyMap<Value, Statement>;
 export function blockAccess(statement: OpStatement, ir: KernelIR, made: Made): BlockAccess {
   const { op, at } = statement;
   const reach = op.proof.reaches;
-  const address = operandNamed(statement, reach?.address);
+  const address = operandOf(statement, reach?.address);
   if (!reach || reach.rows || !isValue(address)) unsuited("it accesses memory other than in blocks", at);
   const given = Object.entries(statement.options).flatMap(([name, value]) => (isNeedless(name, value) ? [] : [name]));
   if (given.includes("mask"))
@@ -146,7 +146,7 @@ function tensorOf(
 
 function ofDescriptor(statement: OpStatement, address: Value, ir: KernelIR, made: Made): BlockAccess {
   const { at, op } = statement;
-  const offsets = operandNamed(statement, op.proof.reaches?.offsets);
+  const offsets = operandOf(statement, op.proof.reaches?.offsets);
   const { tensor, block } = describedBy(address, ir, made);
   if (!tensor || !block) return unsuited("its descriptor is of no whole parameter", at);
   if (tensor.padding === "nan") return unsuited("its descriptor pads with NaN", at);

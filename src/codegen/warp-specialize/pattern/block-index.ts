@@ -18,11 +18,11 @@ export function blockIndexOf(index: Argument, made: ReadonlyMap<Value, Statement
   if (statement?.kind !== "op") return undefined;
   const { op, operands } = statement;
   const [first, second] = operands;
-  const extent = op.facts.countsTo?.(operands);
+  const extent = op.facts.exclusiveUpperBound?.(operands);
   if (extent !== undefined) return { starts: [], extent };
   if (first === undefined) return undefined;
   // A cast to fewer bits wraps.
-  if (op.facts.passes) {
+  if (op.facts.isIdentity) {
     const isSame = isValue(first) && isValue(index) && keepsInteger(index.type, first.type);
     return isSame ? blockIndexOf(first, made) : undefined;
   }

@@ -115,7 +115,7 @@ function isLength({ op, operands }: OpStatement, value: Value): boolean {
   const kinds = Object.values(op.operands);
   return operands.every((operand, i) => {
     if (operand === undefined || !valuesIn(operand).includes(value)) return true;
-    return isList(operand) ? kinds[i]!.startsWith("shape") : op.facts.countsTo?.(operands) === value;
+    return isList(operand) ? kinds[i]!.startsWith("shape") : op.facts.exclusiveUpperBound?.(operands) === value;
   });
 }
 

@@ -1,5 +1,5 @@
 /** Whether rows of tiles are independent, so that two groups of warps may compute half of the rows each. */
-import { isLiteral, operandNamed, type OpStatement, type Value } from "../../../ir/nodes.js";
+import { isLiteral, operandOf, type OpStatement, type Value } from "../../../ir/nodes.js";
 import { typedArguments } from "../../../ir/typed.js";
 import { valuesIn } from "../../../ir/walk.js";
 import { number, symbol } from "../../../symbolic/term.js";
@@ -28,7 +28,7 @@ class RowCheck {
       if (dimsOf(value).filter((dim) => dim === this.rows).length > 1)
         unsuited(`it has a tile with ${this.rows} on two axes, one of which is the rows`, at);
     const taken = tiles.filter((value) => this.#rowAxis(value) >= 0);
-    if (op.proof.folds && !isPadded && tiles.some((value) => dimsOf(value).length > 1))
+    if (op.proof.foldSemantics && !isPadded && tiles.some((value) => dimsOf(value).length > 1))
       unsuited("it folds columns, and an index wraps that decides which columns there are", at);
     if (taken.length === 0 || op.effect !== "pure") return;
     if (results.some((value) => this.#rowAxis(value) < 0)) unsuited("it puts rows together", at);
@@ -37,12 +37,12 @@ class RowCheck {
 
   #keepsRows(taken: readonly Value[]): boolean {
     const { op, options, results } = this.statement;
-    if (op.proof.folds) return this.#foldsWithin(taken[0]!);
+    if (op.proof.foldSemantics) return this.#foldsWithin(taken[0]!);
     // A rule for terms, or for what lanes hold, is one for the same lanes of the operands.
-    const isLanewise = op.facts.lanewise || op.proof.term !== undefined || op.proof.holds !== undefined;
+    const isLanewise = op.facts.lanewise || op.proof.term !== undefined || op.proof.classTransfer !== undefined;
     if (isLanewise && !op.proof.lane) return true;
     const leads = [...taken, ...results].every((value) => this.#rowAxis(value) === 0);
-    if (op.facts.keepsLeading && leads && Object.keys(options).length === 0) return true;
+    if (op.facts.preservesLeadingAxes && leads && Object.keys(options).length === 0) return true;
     return results.length === 1 && this.#movesWithin(taken[0]!, results[0]!);
   }
 
@@ -54,7 +54,7 @@ class RowCheck {
   }
 
   #axis(): number | undefined {
-    const given = operandNamed(this.statement, "axis") ?? this.statement.options["axis"];
+    const given = operandOf(this.statement, "axis") ?? this.statement.options["axis"];
     return given !== undefined && isLiteral(given) ? Number(given.value) : undefined;
   }
 

@@ -46,7 +46,7 @@ function kindsOf(argument: Argument, form: AttentionForm, made: ReadonlyMap<Valu
   const { type } = argument;
   if (type.kind === "constexpr") return form.shape.includes(type.text) ? POSITIVE : ANY_VALUE;
   const statement = made.get(argument);
-  const rule = statement?.kind === "op" ? statement.op.proof.holds : undefined;
+  const rule = statement?.kind === "op" ? statement.op.proof.classTransfer : undefined;
   if (statement?.kind !== "op" || !rule) return ANY_VALUE;
   const names = Object.keys(statement.op.operands);
   const given = statement.operands.map((each, i): readonly [string, NumberClasses] | undefined =>

@@ -91,9 +91,9 @@ class Turn {
 
   #resultOf(statement: OpStatement): Fact {
     const { op, operands } = statement;
-    const { holds, neutral, folds, lane, picks } = op.proof;
+    const { classTransfer: holds, isNeutral: neutral, foldSemantics: folds, lane, selectOperands: picks } = op.proof;
     const [x, y] = operands.map((operand) => this.#factOf(operand)) as [Fact, Fact | undefined];
-    if (lane || op.facts.passes) return castsIn(statement) ? { kinds: x.kinds } : x;
+    if (lane || op.facts.isIdentity) return castsIn(statement) ? { kinds: x.kinds } : x;
     const names = Object.keys(op.operands);
     const args = typedArguments(statement);
     if (folds) return this.#folded(x.kinds, folds.kinds);

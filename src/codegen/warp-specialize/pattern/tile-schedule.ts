@@ -26,7 +26,7 @@ export function longestLast(
 }
 
 export function isProgram(statement: Statement): statement is OpStatement {
-  return statement.kind === "op" && statement.op.facts.asks === "program";
+  return statement.kind === "op" && statement.op.facts.queries === "program";
 }
 
 /** The axis that a program's number is asked of. */

@@ -12,7 +12,7 @@ export function checkTiles({ params, grid, body, at }: KernelIR): void {
   if (asked.some((value) => known.includes(value)))
     unsuited("its grid depends on the GPU, and its body has no loop over tiles", at);
   walk(body, (statement) => {
-    if (statement.kind === "op" && statement.op.facts.asks === "grid")
+    if (statement.kind === "op" && statement.op.facts.queries === "grid")
       unsuited("it asks for the number of programs, which is another where each computes several tiles", statement.at);
     if (isProgram(statement) && axisOf(statement) === undefined)
       unsuited("it asks for its number on an axis that is no literal", statement.at);

@@ -148,7 +148,7 @@ export class PaddingLanes {
   /** Notes that left-out lanes reach a fold or an access, and what of them changes it. */
   note(step: OpStep, conditions: readonly Term[] | undefined, holds: NumberClasses): void {
     const { statement } = step;
-    if (conditions && (holds & POISON) !== 0 && statement.op.proof.folds)
+    if (conditions && (holds & POISON) !== 0 && statement.op.proof.foldSemantics)
       this.origin = { given: [...step.path, ...conditions], variables: this.variables(step, conditions) };
     this.maskedUses.add(statement);
     if (!conditions || this.leaks.has(statement)) return;
@@ -172,13 +172,13 @@ export class PaddingLanes {
       ? this.#view(step)
       : op.proof.lane
         ? this.#moved(step)
-        : op.proof.folds
+        : op.proof.foldSemantics
           ? this.#folds.fold(step)
-          : op.proof.picks
+          : op.proof.selectOperands
             ? this.#lanewise.picked(step)
-            : op.proof.trusts
+            : op.proof.trustedOperand
               ? this.#lanewise.trusted(step)
-              : op.proof.holds || op.facts.lanewise || op.facts.passes
+              : op.proof.classTransfer || op.facts.lanewise || op.facts.isIdentity
                 ? this.#lanewise.lanewise(step)
                 : this.#unknown(step);
     results.forEach((result, i) => {
@@ -249,7 +249,7 @@ export class PaddingLanes {
     if (!result) return undefined;
     const nothing = argumentsOf(step.statement).some((argument) => this.unsetIn(step, argument) !== undefined);
     // A scan has a lane for each of its operand's; of other folds the result is data.
-    const { folds } = step.statement.op.proof;
+    const { foldSemantics: folds } = step.statement.op.proof;
     const left = folds && folds.form !== "scan" && folds.form !== "normalization" ? EMPTY : this.#leftIn(step);
     const kinds = genericClasses(result.type) | (nothing ? POISON : EMPTY);
     const padding = left === EMPTY || step.statement.op.proof.moves ? left : ANY_VALUE;

@@ -1,5 +1,5 @@
 /** What ops make of the padding of their operands, lane by lane. */
-import { isLiteral, operandNamed, operandPlace } from "../../../ir/nodes.js";
+import { isLiteral, operandOf, operandIndex } from "../../../ir/nodes.js";
 import { typedArguments, typeOfArgument } from "../../../ir/typed.js";
 import { ANY_VALUE, asFloat, type NumberClasses, EMPTY, POISON, ONE, ZERO } from "../../../symbolic/number-class.js";
 import { asTruth, type Term } from "../../../symbolic/term.js";
@@ -31,12 +31,12 @@ export class ElementwiseTransfer {
     const [result] = results;
     if (!result) return undefined;
     const named = [...this.lanes.operands(step)];
-    const given = named.map(([name]) => operandNamed(statement, name));
+    const given = named.map(([name]) => operandOf(statement, name));
     const float = isFloatType(result.type);
     const context = { args: typedArguments(statement), float };
     const widens = given.map((each) => float && isIntegerType(typeOfArgument(each!)));
-    const rule = op.proof.holds;
-    const passes = op.facts.passes && named.length === 1;
+    const rule = op.proof.classTransfer;
+    const passes = op.facts.isIdentity && named.length === 1;
     const lanes = {
       kinds: rule
         ? (kinds: readonly NumberClasses[]) =>
@@ -47,12 +47,12 @@ export class ElementwiseTransfer {
         : passes
           ? ([kinds]: readonly NumberClasses[]) => kinds ?? ANY_VALUE
           : undefined,
-      neutral: op.proof.neutral,
+      neutral: op.proof.isNeutral,
       generic: genericClasses(result.type),
       same: given.map((each) => given.indexOf(each)),
     };
     const truths = named.map(([name], i) =>
-      isTruthType(typeOfArgument(given[i]!)) ? step.terms[operandPlace(op, name)] : undefined,
+      isTruthType(typeOfArgument(given[i]!)) ? step.terms[operandIndex(op, name)] : undefined,
     );
     return heldTile(this.lanes.model.environment.shape(result.type), (lane) =>
       this.lanes.diagrams.combine(
@@ -90,7 +90,7 @@ export class ElementwiseTransfer {
   trusted(step: OpStep): AbstractTile | undefined {
     const tile = this.lanewise(step);
     const { statement } = step;
-    const reason = operandNamed(statement, statement.op.proof.trusts);
+    const reason = operandOf(statement, statement.op.proof.trustedOperand);
     if (!tile || !isLiteral(reason) || statement.results[0]!.type.kind !== "tile") return tile;
     const numbers = genericClasses(statement.results[0]!.type);
     const lanes = this.lanes.model.environment.lanes(`trusted ${statement.results[0]!.id}`, tile.shape);
@@ -105,10 +105,10 @@ export class ElementwiseTransfer {
   picked(step: OpStep): AbstractTile | undefined {
     const { op, results } = step.statement;
     const [result] = results;
-    const { condition, then, otherwise } = op.proof.picks!;
+    const { condition, then, otherwise } = op.proof.selectOperands!;
     const tiles = this.lanes.operands(step);
     const [c, x, y] = [condition, then, otherwise].map((name) => tiles.get(name));
-    const truth = step.terms[operandPlace(op, condition)];
+    const truth = step.terms[operandIndex(op, condition)];
     if (!result || !c || !x || !y) return undefined;
     return heldTile(this.lanes.model.environment.shape(result.type), (lane) => {
       const sides = [x, y].map((side) => broadcastAbstractLane(side, lane)) as [Diagram, Diagram];

@@ -36,7 +36,7 @@ export class FoldTransfer {
 
   fold(step: OpStep): AbstractTile | undefined {
     const { operands, op, results } = step.statement;
-    const { form } = op.proof.folds!;
+    const { form } = op.proof.foldSemantics!;
     if (form === "contraction") return this.#product(step);
     if (form === "packed") return this.#packed(step);
     const along = (x: AbstractTile) => (form === "reduction" ? this.#reduction(step, x) : this.#scan(step, x));
@@ -97,7 +97,7 @@ export class FoldTransfer {
   /** Only the lanes that a mask of the op's own leaves in. */
   #partOf({ statement: { op, options } }: OpStep): (x: Diagram, lane: readonly Term[]) => Diagram {
     const { diagrams, model } = this.lanes;
-    const { mask } = op.proof.folds!;
+    const { mask } = op.proof.foldSemantics!;
     const given = mask === undefined ? undefined : options[mask];
     const truth = given && model.environment.terms(given);
     if (!truth) return (x) => x;
@@ -138,11 +138,11 @@ export class FoldTransfer {
     const { statement } = step;
     const { options, op } = statement;
     const shape = lanes.model.environment.shape(statement.results[0]!.type);
-    const axis = this.#axisOf(step, x.shape.length, op.proof.folds!.axis ?? 0)!;
+    const axis = this.#axisOf(step, x.shape.length, op.proof.foldSemantics!.axis ?? 0)!;
     const name = `fold ${statement.results[0]!.id}`;
     const other = lanes.model.environment.lane(name, x.shape[axis]!);
     const rule = foldRuleOf(statement);
-    const isOrdered = op.proof.folds!.form === "scan";
+    const isOrdered = op.proof.foldSemantics!.form === "scan";
     const reverse = typedArguments(statement)["reverse"]?.literal === true && options["reverse"] !== undefined;
     const before = (own: Term): readonly Term[] => (isOrdered ? [reverse ? above(other, own) : below(other, own)] : []);
     const at = (lane: readonly Term[], notes: boolean): Diagram => {
@@ -175,7 +175,7 @@ export class FoldTransfer {
     const rule = foldRuleOf(statement);
     const context = { args: typedArguments(statement), float: isFloatType(results[0]!.type) };
     const factors = {
-      kinds: ([x, y]: readonly NumberClasses[]) => op.proof.holds!({ a: x!, b: y! }, context),
+      kinds: ([x, y]: readonly NumberClasses[]) => op.proof.classTransfer!({ a: x!, b: y! }, context),
       generic: rule.generic,
       same: [0, 1],
     };
@@ -210,12 +210,12 @@ export class FoldTransfer {
     const rule = foldRuleOf(step.statement);
     const context = { args: typedArguments(step.statement), float: true };
     const scaled = {
-      kinds: ([x, y]: readonly NumberClasses[]) => op.proof.holds!({ lhs: x!, lhsScale: y! }, context),
+      kinds: ([x, y]: readonly NumberClasses[]) => op.proof.classTransfer!({ lhs: x!, lhsScale: y! }, context),
       generic: rule.generic,
       same: [0, 1],
     };
     let all = EMPTY;
-    for (const { of, inner, scale } of op.proof.folds!.sides!) {
+    for (const { of, inner, scale } of op.proof.foldSemantics!.sides!) {
       const [x, scales] = [tiles.get(of)!, tiles.get(scale)];
       const lane = model.environment.lanes(`fold ${result!.id} ${of}`, x.shape);
       const along = lane.at(inner)!;
@@ -252,7 +252,7 @@ export function foldRuleOf(statement: OpStatement): FoldRule {
   const numbers = genericClasses(results[0]!.type);
   const combine = operands.find(isFunction);
   if (combine) return ruleOfFunction(combine.function, numbers);
-  const { folds, neutral } = op.proof;
+  const { foldSemantics: folds, isNeutral: neutral } = op.proof;
   const args = typedArguments(statement);
   const isNeutral = (held: NumberClasses, beside: NumberClasses) => neutral?.(held, beside, false, args) ?? false;
   return { kinds: folds!.kinds, neutral: isNeutral, generic: numbers };
@@ -270,7 +270,7 @@ function ruleOfFunction({ params, body: { statements, yields } }: FunctionIR, nu
     statement.operands.length === 2 &&
     params.every((param) => statement.operands.includes(param));
   if (!isOne) return { kinds: undefined, neutral: () => false, generic: numbers };
-  const { holds, neutral } = statement.op.proof;
+  const { classTransfer: holds, isNeutral: neutral } = statement.op.proof;
   const [x, y] = Object.keys(statement.op.operands) as [string, string];
   const context = { args: typedArguments(statement), float: isFloatType(statement.results[0]!.type) };
   return {

@@ -74,7 +74,7 @@ function nameOf(model: SymbolicModel, statement: OpStatement): string {
 }
 
 function openOf({ statement, holds, given, variables }: PaddingLeak): ProofGap {
-  if (!statement.op.proof.folds) {
+  if (!statement.op.proof.foldSemantics) {
     const question = { holds: FALSE, given, variables, places: [statement.at], finds: UNSET };
     return {
       question,

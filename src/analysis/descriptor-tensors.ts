@@ -14,16 +14,16 @@ import {
 } from "../ir/nodes.js";
 import { argumentsOf, walkAll } from "../ir/walk.js";
 
-export interface DescribedTensor {
+export interface TensorViaDescriptor {
   readonly param: TensorParam;
   /** The contiguous axis. The strides of all others are multiples of 16 bytes. */
   readonly axis: number;
 }
 
 /** Each tensor once, in the order of the parameters. */
-export function describedTensors(ir: KernelIR): readonly DescribedTensor[] {
+export function tensorsViaDescriptor(ir: KernelIR): readonly TensorViaDescriptor[] {
   const made = descriptorsMade(ir);
-  return ir.params.flatMap((param): DescribedTensor[] => {
+  return ir.params.flatMap((param): TensorViaDescriptor[] => {
     if (param.kind !== "tensor") return [];
     if (param.block) return [{ param, axis: param.dims.length - 1 }];
     const axes = made.flatMap((statement) => contiguousAxis(param, statement));
@@ -51,7 +51,7 @@ export function makesDescriptors(ir: KernelIR): boolean {
 }
 
 /** The tensors that reach the kernel as descriptors whose blocks a choice of configs decides. */
-export function tunedDescriptors(ir: KernelIR): readonly TensorParam[] {
+export function descriptorsWithTunedBlocks(ir: KernelIR): readonly TensorParam[] {
   if (ir.tuning.key === undefined || ir.tuning.configs.length < 2) return [];
   const isConfig = (dim: Argument) =>
     ir.params.some((param) => param.kind === "constexpr" && param.from === "config" && param.value === dim);
@@ -59,10 +59,10 @@ export function tunedDescriptors(ir: KernelIR): readonly TensorParam[] {
 }
 
 /** Whether a tensor is accessed only through descriptors, so that the kernel computes none of its offsets in int32. */
-export function isOnlyDescribed(ir: KernelIR, param: TensorParam): boolean {
+export function isDescriptorOnly(ir: KernelIR, param: TensorParam): boolean {
   if (param.block) return true;
   const made = new Set<unknown>(descriptorsMade(ir));
-  let isOnly = describedTensors(ir).some((each) => each.param === param);
+  let isOnly = tensorsViaDescriptor(ir).some((each) => each.param === param);
   walkAll(ir, (statement) => {
     if (!made.has(statement) && argumentsOf(statement).some((argument) => argument === param.pointer)) isOnly = false;
   });
@@ -73,9 +73,9 @@ export function isOnlyDescribed(ir: KernelIR, param: TensorParam): boolean {
  * The sizes that must be multiples of a number, so that the rows of contiguous tensors are multiples of 16 bytes: those
  * of the contiguous axis, in tensors with more than one axis.
  */
-export function sizeMultiples(ir: KernelIR): Readonly<Record<string, number>> {
+export function requiredDivisors(ir: KernelIR): Readonly<Record<string, number>> {
   const found: Record<string, number> = {};
-  for (const { param, axis } of describedTensors(ir)) {
+  for (const { param, axis } of tensorsViaDescriptor(ir)) {
     const name = param.dimNames[axis];
     if (typeof name !== "string" || param.dims.length < 2) continue;
     const bits = Math.min(...members(param.dtype).map((dtype) => dtypeTable[dtype].bits));

@@ -3,7 +3,7 @@
  * requires. A view does not compare such an index with the axis' size.
  */
 import { type Argument, isLiteral, isValue, type OpStatement } from "../ir/nodes.js";
-import { type Arithmetic, type Factors, type Integers, textOf } from "./integers.js";
+import { type IntegerOp, type Factors, type Integers, canonicalText } from "./integers.js";
 import type { LaunchFacts } from "./launch-facts.js";
 
 type Sign = (argument: Argument) => boolean;
@@ -18,12 +18,12 @@ interface Bound {
 const MOST_STEPS = 1_000;
 
 /** In every lane that an access leaves, these lanes of the same axis are below the limit: the author's mask says it. */
-export interface Limit {
+export interface LaneLimit {
   readonly lanes: Argument;
   readonly limit: Argument;
 }
 
-export class Covered {
+export class InBoundsAnalysis {
   readonly #facts: LaunchFacts;
   readonly #integers: Integers;
   readonly #isNonNegative: Sign;
@@ -42,7 +42,7 @@ export class Covered {
    * Whether an index, where it is not negative, is below the size of its axis in all its lanes, or in those alone that the
    * limits leave.
    */
-  isBelow(index: Argument, size: Argument, limits: readonly Limit[] = []): boolean {
+  isBelow(index: Argument, size: Argument, limits: readonly LaneLimit[] = []): boolean {
     this.#steps = 0;
     if (limits.some(({ lanes, limit }) => this.#isSame(lanes, index) && this.#facts.isAtMost(limit, size))) return true;
     const { base, count } = this.#lanes(index) ?? {};
@@ -101,7 +101,7 @@ export class Covered {
       if (at >= 0) factors.splice(at, 1);
       return at >= 0 && factors.length > 0 ? [{ factors }] : [];
     });
-    return [{ factors: [textOf("quotient", this.#integers.text(size), block)] }, ...required];
+    return [{ factors: [canonicalText("quotient", this.#integers.text(size), block)] }, ...required];
   }
 
   /** Whether a number, where it is not negative, is certainly below the bound. */
@@ -116,7 +116,7 @@ export class Covered {
     return arithmetic !== undefined && this.#isComputedLess(arithmetic, bound);
   }
 
-  #isComputedLess({ means, operands }: Arithmetic, bound: Bound): boolean {
+  #isComputedLess({ means, operands }: IntegerOp, bound: Bound): boolean {
     const [x, y] = operands as readonly [Argument, Argument];
     switch (means) {
       case "remainder":
@@ -139,7 +139,7 @@ export class Covered {
 
   /** `i * block < n` where `i < cdiv(n, block)` */
   #isBlockStart(i: Argument, block: Argument, { factors }: Bound): boolean {
-    const blocks = textOf("blocks", factors.join("·"), this.#integers.text(block));
+    const blocks = canonicalText("blocks", factors.join("·"), this.#integers.text(block));
     return this.#isPositive(block) && this.#isLess(i, { factors: [blocks] });
   }
 

@@ -27,12 +27,12 @@ function findIndexValues(ir: KernelIR): ReadonlySet<Value> {
   walkAll(ir, (statement) => {
     if (statement.kind === "op" && statement.op.effect !== "pure") roots.push(...placesOf(statement));
   });
-  return originsIn(ir)(...roots);
+  return loadedSources(ir)(...roots);
 }
 
 /** Gives the integers, masks and addresses that arguments are computed from, and themselves, back to what was loaded. */
-export function originsIn(ir: KernelIR): (...roots: readonly Argument[]) => ReadonlySet<Value> {
-  const sources = sourcesIn(ir);
+export function loadedSources(ir: KernelIR): (...roots: readonly Argument[]) => ReadonlySet<Value> {
+  const sources = indexOperands(ir);
   return (...roots) => {
     const reached = new Set<Value>();
     const follow = (value: Value): void => {
@@ -46,7 +46,7 @@ export function originsIn(ir: KernelIR): (...roots: readonly Argument[]) => Read
 }
 
 /** Gives the integers, masks and addresses that a value is computed from directly. */
-export function sourcesIn(ir: KernelIR): (value: Value) => readonly Value[] {
+export function indexOperands(ir: KernelIR): (value: Value) => readonly Value[] {
   const made = definitions(...bodiesOf(ir));
   const writes = new Map<Variable, Argument[]>();
   const handed = new Map<Value, Argument[]>();

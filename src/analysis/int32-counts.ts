@@ -21,7 +21,7 @@ import {
 import type { IntegerSemantics } from "../symbolic/integer-semantics.js";
 import { bodiesOf, definitions, walkAll } from "../ir/walk.js";
 import { dtypeTable, isInt, members } from "../types/dtype.js";
-import { indexValues, originsIn, sourcesIn } from "./index-values.js";
+import { indexValues, loadedSources, indexOperands } from "./index-values.js";
 
 const COMPARES: ReadonlySet<IntegerSemantics | undefined> = new Set<IntegerSemantics>([
   "below",
@@ -45,8 +45,8 @@ class Counts {
 
   constructor(readonly ir: KernelIR) {
     this.#made = definitions(...bodiesOf(ir));
-    this.#origins = originsIn(ir);
-    this.#sources = sourcesIn(ir);
+    this.#origins = loadedSources(ir);
+    this.#sources = indexOperands(ir);
     this.#wide = new Set(paramsOf(ir, "size").map(({ value }) => value));
   }
 

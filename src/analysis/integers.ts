@@ -17,7 +17,7 @@ import { bodiesOf, hostBlockOf, definitions, hostBlocksOf } from "../ir/walk.js"
 import type { Type } from "../types/types.js";
 
 /** An op on integers, with its operands. */
-export interface Arithmetic {
+export interface IntegerOp {
   readonly means: IntegerSemantics;
   readonly operands: readonly Argument[];
 }
@@ -82,7 +82,7 @@ export class Integers {
   }
 
   /** The op on integers that makes a value. */
-  arithmetic(argument: Argument): Arithmetic | undefined {
+  arithmetic(argument: Argument): IntegerOp | undefined {
     const made = this.made(argument);
     if (made?.kind !== "op" || !made.op.facts.integer || !isExact(made.results[0]!.type)) return undefined;
     return { means: made.op.facts.integer, operands: made.operands.filter((each) => each !== undefined) };
@@ -99,12 +99,12 @@ export class Integers {
 
   #shortened(text: string): string {
     if (text.length <= LONGEST) return text;
-    return remembered(this.#short, text, () => `#${this.#short.size}`);
+    return memoize(this.#short, text, () => `#${this.#short.size}`);
   }
 
   /** A product of many is one factor. */
   factors(argument: Argument): Factors {
-    return remembered(this.#factors, argument, () => {
+    return memoize(this.#factors, argument, () => {
       const factors = this.#factorsOf(argument);
       return factors && factors.length <= MOST ? factors : [this.text(argument)];
     });
@@ -117,7 +117,7 @@ export class Integers {
 
   /** A sum of many is one that is added. */
   sum(argument: Argument): Sum {
-    return remembered(this.#sums, argument, () => {
+    return memoize(this.#sums, argument, () => {
       const sum = this.#sumOf(argument);
       return sum.plus.length + sum.minus.length <= MOST ? sum : { plus: [argument], minus: [], constant: 0 };
     });
@@ -147,7 +147,7 @@ export class Integers {
 
   /** The number in each config, where the configs alone decide it. */
   constants(argument: Argument): readonly number[] | undefined {
-    return remembered(this.#constants, argument, () => this.#constantsOf(argument));
+    return memoize(this.#constants, argument, () => this.#constantsOf(argument));
   }
 
   #constantsOf(argument: Argument): readonly number[] | undefined {
@@ -177,14 +177,14 @@ export class Integers {
     const made = this.#made.get(argument);
     if (made?.kind !== "op" || !made.op.facts.isIdentity) return argument;
     const [given] = made.operands;
-    return given !== undefined && isValue(given) && keepsInteger(argument.type, given.type)
+    return given !== undefined && isValue(given) && isLosslessIntegerCast(argument.type, given.type)
       ? this.#origin(given)
       : argument;
   }
 
   /** Whether it is computed of sizes and of what is required not to be negative: it is not on the host either. */
   #isCount(argument: Argument): boolean {
-    return remembered(this.#counts, argument, () => this.#isCountOf(argument));
+    return memoize(this.#counts, argument, () => this.#isCountOf(argument));
   }
 
   #isCountOf(argument: Argument): boolean {
@@ -207,12 +207,12 @@ export class Integers {
     // Python floors and Triton truncates, which differs below 0 alone.
     if (DIVIDES.has(made.means) && !made.operands.every((each) => this.#isCount(each))) return `%${value.id}`;
     const operands = made.operands.map((each) => this.text(each));
-    return textOf(made.means, ...(COMMUTES.has(made.means) ? operands.sort() : operands));
+    return canonicalText(made.means, ...(COMMUTES.has(made.means) ? operands.sort() : operands));
   }
 }
 
 /** What `known` has for a key, or else what `find` gives. */
-export function remembered<K, V>(known: Map<K, V>, key: K, find: () => V): V {
+export function memoize<K, V>(known: Map<K, V>, key: K, find: () => V): V {
   if (known.has(key)) return known.get(key)!;
   const found = find();
   known.set(key, found);
@@ -220,7 +220,7 @@ export function remembered<K, V>(known: Map<K, V>, key: K, find: () => V): V {
 }
 
 /** The text of an op on integers. */
-export function textOf(means: IntegerSemantics, ...operands: readonly string[]): string {
+export function canonicalText(means: IntegerSemantics, ...operands: readonly string[]): string {
   return `${means}(${operands.join(", ")})`;
 }
 
@@ -230,7 +230,7 @@ function isExact(type: Type): boolean {
 }
 
 /** Whether an integer of one type is the same in the other. */
-export function keepsInteger(to: Type, from: Type): boolean {
+export function isLosslessIntegerCast(to: Type, from: Type): boolean {
   if (to.kind !== "tile") return to.kind === from.kind;
   if (from.kind === "constexpr") return from.of === "int" && (to.dtype === "int32" || to.dtype === "int64");
   return from.kind === "tile" && (to.dtype === from.dtype || (from.dtype === "int32" && to.dtype === "int64"));

@@ -22,7 +22,7 @@ export function optionalSizes(ir: Pick<KernelIR, "params">): readonly OptionalSi
 }
 
 /** The sizes that are 0 because every input that has them is left out. */
-export function absentSizes(ir: Pick<KernelIR, "params">, absent: readonly string[]): readonly string[] {
+export function sizesWithoutTensor(ir: Pick<KernelIR, "params">, absent: readonly string[]): readonly string[] {
   if (absent.length === 0) return [];
   return optionalSizes(ir)
     .filter(({ holders }) => holders.every(({ tensor }) => absent.includes(tensor.name)))

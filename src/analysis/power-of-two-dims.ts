@@ -1,11 +1,11 @@
 /** Which dimensions of tiles that a launch computes are certainly powers of two; the wrapper asks about the others. */
 import { type Argument, type ConstexprParam, isLiteral, type KernelIR, paramsOf } from "../ir/nodes.js";
 import { isPower } from "../types/dims.js";
-import { remembered } from "./integers.js";
+import { memoize } from "./integers.js";
 import { LaunchFacts } from "./launch-facts.js";
 import { tileDims } from "./tile-sizes.js";
 
-export function unsurePowers(ir: KernelIR, computed: readonly ConstexprParam[]): readonly ConstexprParam[] {
+export function dimsNotKnownPowerOfTwo(ir: KernelIR, computed: readonly ConstexprParam[]): readonly ConstexprParam[] {
   const dimensions = tileDims(ir);
   const asked = computed.filter(({ name }) => dimensions.has(name));
   if (asked.length === 0) return [];
@@ -28,7 +28,7 @@ class Powers {
 
   /** A power of two from 1 up. */
   isPower(x: Argument): boolean {
-    return remembered(this.#powers, x, () => this.#isPower(x));
+    return memoize(this.#powers, x, () => this.#isPower(x));
   }
 
   #isPower(x: Argument): boolean {
@@ -44,7 +44,7 @@ class Powers {
   }
 
   #isPositive(x: Argument): boolean {
-    return remembered(this.#positive, x, () => this.#derivesPositive(x));
+    return memoize(this.#positive, x, () => this.#derivesPositive(x));
   }
 
   #derivesPositive(x: Argument): boolean {

@@ -13,8 +13,8 @@ import {
   type Value,
 } from "../ir/nodes.js";
 import { DESCRIPTOR_BYTES, INT32_REACH, MAX_GRID, MAX_NUMEL } from "../types/limits.js";
-import { describedSizes, describedTensors, isOnlyDescribed } from "./descriptor-tensors.js";
-import { unsurePowers } from "./power-of-two-dims.js";
+import { describedSizes, tensorsViaDescriptor, isDescriptorOnly } from "./descriptor-tensors.js";
+import { dimsNotKnownPowerOfTwo } from "./power-of-two-dims.js";
 import { LaunchFacts } from "./launch-facts.js";
 import { nonNegativeValues } from "./signs.js";
 import { tileSizes } from "./tile-sizes.js";
@@ -57,7 +57,7 @@ export type Precondition =
 export type PreconditionOf<Kind extends Precondition["kind"]> = Extract<Precondition, { readonly kind: Kind }>;
 
 /** Why a size is too large, and what to do about it. */
-export const COUNTED = {
+export const INT32_LIMIT_MESSAGE = {
   index:
     "and the kernel counts up to it in int32; compute the indices in tl.int64: tl.programId(0).to(tl.int64), and sizes likewise",
   descriptor:
@@ -76,7 +76,7 @@ const known = new WeakMap<KernelIR, readonly Precondition[]>();
 
 function findPreconditions(ir: KernelIR): readonly Precondition[] {
   const reached = paramsOf(ir, "tensor").filter(
-    (param) => (param.offsets !== "int64" || ir.counted?.tensors.has(param) === true) && !isOnlyDescribed(ir, param),
+    (param) => (param.offsets !== "int64" || ir.counted?.tensors.has(param) === true) && !isDescriptorOnly(ir, param),
   );
   const shared = sharedStrides(ir);
   // One with the dims and strides of another reaches as far.
@@ -88,7 +88,7 @@ function findPreconditions(ir: KernelIR): readonly Precondition[] {
     ...ir.requires.block.yields.map((_, index) => ({ kind: "requirement", index }) as const),
     ...uncertainSizes(ir).map((param) => ({ kind: "size", param }) as const),
     ...ir.grid.block.yields.map((_, axis) => ({ kind: "grid", axis, most: MAX_GRID[axis]! }) as const),
-    ...describedTensors(ir).map((each) => ({ kind: "descriptor", ...each, bytes: DESCRIPTOR_BYTES }) as const),
+    ...tensorsViaDescriptor(ir).map((each) => ({ kind: "descriptor", ...each, bytes: DESCRIPTOR_BYTES }) as const),
     ...paramsOf(ir, "scalar").map((param) => ({ kind: "number", param }) as const),
     ...paramsOf(ir, "constexpr").flatMap((param) =>
       param.of === "float" && param.from === "argument" ? [{ kind: "constant", param } as const] : [],
@@ -104,7 +104,7 @@ function findPreconditions(ir: KernelIR): readonly Precondition[] {
       ([name, compute]) => ({ kind: "launch-option", name, compute }) as const,
     ),
     ...computed.map((param) => ({ kind: "launch-size", param, most: MAX_NUMEL }) as const),
-    ...unsurePowers(ir, computed).map((param) => ({ kind: "launch-power", param }) as const),
+    ...dimsNotKnownPowerOfTwo(ir, computed).map((param) => ({ kind: "launch-power", param }) as const),
   ];
 }
 
@@ -150,7 +150,7 @@ export function sharedStrides(ir: KernelIR): readonly { readonly param: TensorPa
 }
 
 /** How far a tensor reaches, in elements, if its strides are these. Of a contiguous tensor the wrapper counts elements. */
-export function reachOf({ contiguous }: TensorParam, shape: readonly number[], strides: readonly number[]): number {
+export function extentOf({ contiguous }: TensorParam, shape: readonly number[], strides: readonly number[]): number {
   if (contiguous || shape.length === 0) return shape.reduce((product, size) => product * size, 1);
   return shape.reduce((sum, size, axis) => sum + (size - 1) * strides[axis]!, 0);
 }

@@ -23,7 +23,7 @@ interface Product {
   readonly precision: string;
 }
 
-export function arithmeticOf(ir: KernelIR): RoundingProfile {
+export function roundingProfileOf(ir: KernelIR): RoundingProfile {
   const { rounds, dots } = roundingsOf(ir);
   const named = (elem: Elem): SignatureDType => (typeof elem === "string" ? elem : { variable: elem.name });
   return {
@@ -49,7 +49,7 @@ function roundingsOf(ir: KernelIR): Roundings {
  * The roundings of all of an operator's kernels, and those of the tensors that one hands to another. A kernel's dtype
  * variable stands for all its members where the operator has none of that name.
  */
-export function operatorArithmetic(operator: OperatorIR): RoundingProfile {
+export function operatorRoundingProfile(operator: OperatorIR): RoundingProfile {
   const own = new Set(variablesOf(operator.face));
   const spread = (elem: Elem): readonly SignatureDType[] =>
     typeof elem === "string" ? [elem] : own.has(elem.name) ? [{ variable: elem.name }] : elem.members;

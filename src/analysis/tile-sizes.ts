@@ -23,7 +23,7 @@ export function tileSizes(ir: KernelIR): readonly TileSize[] {
 }
 
 /** The numbers that are dimensions of tiles whatever the config: `tl.arange(0, 128)`. */
-export const fixedTileDims = (ir: KernelIR): readonly number[] =>
+export const constantTileDims = (ir: KernelIR): readonly number[] =>
   [...tileDims(ir)].filter((dim): dim is number => typeof dim === "number" && dim > 1);
 
 /** The dimensions of the tiles that every launch compiles. */

@@ -107,7 +107,7 @@ export function hasEffect(statement: Statement): boolean {
 }
 
 /** The statement with an effect that nothing but arithmetic follows, so that it may stand in an expression. */
-export function lastEffect({ statements }: Block): Statement | undefined {
+export function endsWithEffect({ statements }: Block): Statement | undefined {
   const last = statements.findLast((statement) => statement.kind !== "op" || statement.op.effect !== "pure");
   return last?.kind === "op" && last.op.effect === "atomic" ? last : undefined;
 }

@@ -4,15 +4,15 @@ import type { KernelIR } from "../ir/nodes.js";
 import { typedArguments } from "../ir/typed.js";
 import { walkAll } from "../ir/walk.js";
 
-export interface NewerUse {
+export interface VersionedFeatureUse {
   /** Triton's name, such as `tl.atomic_load`. */
   readonly name: string;
   readonly at: Location | undefined;
 }
 
 /** Every use of a feature that needs Triton 3.9, in program order. */
-export function usesOf39(ir: KernelIR): readonly NewerUse[] {
-  const found: NewerUse[] = [];
+export function usesOfTriton39(ir: KernelIR): readonly VersionedFeatureUse[] {
+  const found: VersionedFeatureUse[] = [];
   walkAll(ir, (statement) => {
     if (statement.kind !== "op" || !statement.op.needs.needsTriton39?.(typedArguments(statement))) return;
     const { name, spelling } = statement.op;

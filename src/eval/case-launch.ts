@@ -1,6 +1,6 @@
 /** The launch values of a case. */
 import type { TestCase, Ranges } from "../compiled/compiled-kernel.js";
-import { absentSizes } from "../analysis/optional-sizes.js";
+import { sizesWithoutTensor } from "../analysis/optional-sizes.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { rangeOf } from "../ir/walk.js";
 import { Bindings, type Launch } from "./bindings.js";
@@ -9,7 +9,7 @@ export function launchOf(ir: KernelIR, at: TestCase): Launch {
   const config = ir.tuning.configs[at.config];
   if (!config) throw new Error(`there is no config ${at.config}; ${ir.name} has ${ir.tuning.configs.length}`);
   const { dtypes, scalars, absent = [], gpu } = at;
-  const zeros = absentSizes(ir, absent).map((name) => [name, 0] as const);
+  const zeros = sizesWithoutTensor(ir, absent).map((name) => [name, 0] as const);
   const sizes = { ...at.sizes, ...Object.fromEntries(zeros) };
   for (const [name, value] of Object.entries(at.constexprs ?? {}))
     if (name in config.values && config.values[name] !== value)

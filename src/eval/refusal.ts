@@ -5,7 +5,13 @@ import { areContiguous, sizeOf } from "../numerics/array.js";
 import { isFloat } from "../numerics/numeric.js";
 import { holdsExactly, round } from "../numerics/numeric-float.js";
 import { compiledOps, type Constants, constantsOf, reachedStatements } from "../analysis/compiled-ops.js";
-import { COUNTED, type Precondition, type PreconditionOf, preconditions, reachOf } from "../analysis/preconditions.js";
+import {
+  INT32_LIMIT_MESSAGE,
+  type Precondition,
+  type PreconditionOf,
+  preconditions,
+  extentOf,
+} from "../analysis/preconditions.js";
 import { type DTypeName, dtypeTable, type Elem } from "../types/dtype.js";
 import {
   type Argument,
@@ -106,7 +112,7 @@ function whyNot(condition: Precondition, { ir, at, bindings }: LaunchCase): stri
     case "reach": {
       const { param, below } = condition;
       const memory = memoryOf(param, at, bindings);
-      if (memory === undefined || reachOf(param, memory.shape, memory.strides) < below) return undefined;
+      if (memory === undefined || extentOf(param, memory.shape, memory.strides) < below) return undefined;
       return `${param.name} spans more elements than int32 offsets reach; build the kernel with { offsets: tl.int64 } for it`;
     }
     case "count":
@@ -172,7 +178,7 @@ function notContiguous({ param }: PreconditionOf<"contiguous">, memory: Memory |
 function uncounted({ size, by, below }: PreconditionOf<"count">, bindings: Bindings): string | undefined {
   const [name, count] =
     typeof size === "number" ? ["an axis", size] : [size.parameter, Number(bindings.constant(size))];
-  return count < below ? undefined : `${name} is ${count}, ${COUNTED[by]}`;
+  return count < below ? undefined : `${name} is ${count}, ${INT32_LIMIT_MESSAGE[by]}`;
 }
 
 /** What a number must be that its dtype does not hold. */

@@ -14,9 +14,16 @@ import {
   type Variable,
 } from "../ir/nodes.js";
 import { walk } from "../ir/walk.js";
-import { isConstexpr, isInside, type Moving, movingLanes, movingScalar, multipliesIn } from "./induction-index.js";
-import { ADD, author, id, isScalar, MUL, term, together, type View } from "./view-terms.js";
-import type { WrittenOnce } from "./value-placement.js";
+import {
+  isConstexpr,
+  isInside,
+  type InductionIndex,
+  laneInductionIndex,
+  scalarInductionIndex,
+  loopHasDot,
+} from "./induction-index.js";
+import { ADD, asAuthorArgument, id, isScalar, MUL, term, sumOffsets, type View } from "./view-terms.js";
+import type { ValuePlacement } from "./value-placement.js";
 
 /** A loop that is open, and the pointers that it carries. */
 interface Loop {
@@ -37,13 +44,13 @@ interface Carried {
 }
 
 /** An index that moves with a loop. */
-interface Part extends Pick<Moving, "times"> {
+interface Part extends Pick<InductionIndex, "times"> {
   /** Made before the loop; none where the index is a single number. */
   readonly lanes?: Value;
 }
 
 /** An index with lanes that moves with a loop, and what is added to them in a turn. */
-interface Lanes extends Part, Pick<Moving, "by"> {
+interface Lanes extends Part, Pick<InductionIndex, "by"> {
   readonly lanes: Value;
 }
 
@@ -57,7 +64,7 @@ export class CarriedPointers {
   /** `kept` are indices that the lowered program still computes in their loop; `carries`, whether loops carry any. */
   constructor(
     readonly recorder: Builder,
-    readonly values: WrittenOnce,
+    readonly values: ValuePlacement,
     readonly definitions: ReadonlyMap<Value, Statement>,
     bodies: readonly Block[],
     readonly kept: ReadonlySet<Value>,
@@ -72,7 +79,7 @@ export class CarriedPointers {
 
   /** Runs `body`, in which a loop is open. */
   loop<T>(statement: ForStatement, body: () => T): T {
-    const multiplies = multipliesIn(statement);
+    const multiplies = loopHasDot(statement);
     const loop: Loop = { statement, depth: this.recorder.depth, multiplies, carried: new Map() };
     this.#loops.push(loop);
     try {
@@ -92,7 +99,7 @@ export class CarriedPointers {
       // Of elements side by side, the loop's index is the offset: `x_ptr + i`.
       const stride = view.tensor.strides[axis]!;
       const isNext = isLiteral(stride) && stride.value === 1;
-      return isNext ? undefined : movingScalar(index, loop.statement, this.definitions);
+      return isNext ? undefined : scalarInductionIndex(index, loop.statement, this.definitions);
     });
     const stays = view.indices.every((index, axis) => parts[axis] !== undefined || !isInside(index, loop.statement));
     if (!stays || parts.every((part) => part === undefined)) return undefined;
@@ -147,7 +154,7 @@ export class CarriedPointers {
         return [];
       });
       const offsets = first === undefined ? [] : [others.length > 0 ? ADD(first, ...others) : first];
-      const terms = [...together(shared), ...offsets];
+      const terms = [...sumOffsets(shared), ...offsets];
       const pointer = new Handle(view.tensor.pointer);
       const initial = valueOf(terms.length > 0 ? (ADD(pointer, ...terms) as Handle) : pointer);
       const variable = this.recorder.variable(initial.type, at, `${view.tensor.name}_ptrs`);
@@ -207,7 +214,7 @@ export class CarriedPointers {
    */
   #part(index: Argument, loop: Loop): Lanes | undefined {
     if (!this.carries || !loop.multiplies || !isValue(index)) return undefined;
-    const moving = movingLanes(index, loop.statement.index, this.definitions);
+    const moving = laneInductionIndex(index, loop.statement.index, this.definitions);
     if (!moving) return undefined;
     const { lanes, sum, times, ...others } = moving;
     const known = times === undefined ? others : { ...others, times: this.#before(times, loop) };
@@ -249,7 +256,7 @@ export class CarriedPointers {
 
 /** The lanes of a loop's first turn. */
 function from(start: Argument, part: Part): Value {
-  return valueOf(ADD(author(timed(start, part)), author(part.lanes!)) as Handle);
+  return valueOf(ADD(asAuthorArgument(timed(start, part)), asAuthorArgument(part.lanes!)) as Handle);
 }
 
 /** How far an index is or moves where its loop's own is `index` or moves so far. */
@@ -257,5 +264,5 @@ function timed(index: Argument, { times }: Part): Argument {
   if (times === undefined) return index;
   if (isLiteral(index) && isLiteral(times)) return { ...index, value: Number(index.value) * Number(times.value) };
   if (isLiteral(index) && index.value === 1) return times;
-  return valueOf(MUL(author(index), author(times)) as Handle);
+  return valueOf(MUL(asAuthorArgument(index), asAuthorArgument(times)) as Handle);
 }

@@ -17,7 +17,7 @@ import {
 import { walk } from "../ir/walk.js";
 
 /** Whether a loop's pointers are worth a register each: it multiplies matrices, and Triton does not unroll it. */
-export function multipliesIn(loop: ForStatement): boolean {
+export function loopHasDot(loop: ForStatement): boolean {
   let multiplies = false;
   walk(loop.body, (statement) => {
     if (statement.kind === "op" && statement.op.facts.contracts) multiplies = true;
@@ -34,7 +34,7 @@ export function isInside(argument: Argument, loop: ForStatement): boolean {
 }
 
 /** An index that moves with a loop. */
-export interface Moving {
+export interface InductionIndex {
   /** What makes its lanes. */
   readonly lanes: OpStatement;
   /** The index itself, lanes and what is added to them. */
@@ -46,16 +46,16 @@ export interface Moving {
 }
 
 /** How an index moves that is lanes plus a loop's own index, or plus a constexpr times it; undefined if it has not this form. */
-export function movingLanes(
+export function laneInductionIndex(
   index: Argument,
   step: Value,
   definitions: ReadonlyMap<Value, Statement>,
-): Moving | undefined {
+): InductionIndex | undefined {
   if (!isValue(index)) return undefined;
   const made = definitions.get(index);
   if (made?.kind !== "op") return undefined;
   // What only states a fact about an index stands for it.
-  if (made.op.facts.claimsInBounds) return movingLanes(made.operands[0]!, step, definitions);
+  if (made.op.facts.claimsInBounds) return laneInductionIndex(made.operands[0]!, step, definitions);
   if (!made.op.facts.isDataMovement) return undefined;
   const [x, y] = made.operands;
   for (const [by, other] of [
@@ -79,15 +79,16 @@ export function movingLanes(
  * on by a chunk. Not where Triton unrolls the loop: each turn has its own number there. Nor in a loop over rows that
  * programs share out, which people write with `m * stride_xm`.
  */
-export function movingScalar(
+export function scalarInductionIndex(
   index: Argument,
   loop: ForStatement,
   definitions: ReadonlyMap<Value, Statement>,
-): Pick<Moving, "times"> | undefined {
+): Pick<InductionIndex, "times"> | undefined {
   const counts = isNumber(loop.start, 0) && isNumber(loop.step, 1) && !loop.unrolled;
   if (!isValue(index) || !counts) return undefined;
   const made = definitions.get(index);
-  if (made?.kind === "op" && made.op.facts.claimsInBounds) return movingScalar(made.operands[0]!, loop, definitions);
+  if (made?.kind === "op" && made.op.facts.claimsInBounds)
+    return scalarInductionIndex(made.operands[0]!, loop, definitions);
   return timesOf(index, loop.index, definitions);
 }
 
@@ -98,7 +99,7 @@ function timesOf(
   argument: Argument,
   step: Value,
   definitions: ReadonlyMap<Value, Statement>,
-): Pick<Moving, "by" | "times"> | undefined {
+): Pick<InductionIndex, "by" | "times"> | undefined {
   if (!isValue(argument)) return undefined;
   if (argument === step) return { by: step };
   const made = definitions.get(argument);

@@ -1,5 +1,5 @@
 /** What an author's own mask says of the index of a view: in each lane that it leaves, some lanes are below a limit. */
-import type { Limit } from "../analysis/in-bounds.js";
+import type { LaneLimit } from "../analysis/in-bounds.js";
 import { type Argument, isLiteral, isValue, type Statement, type Value } from "../ir/nodes.js";
 import { isScalar, placementOf } from "./view-terms.js";
 
@@ -17,7 +17,11 @@ export function conjunctsOf(mask: Argument, definitions: Definitions): readonly 
 }
 
 /** The limits that masks set to lanes of one axis: `lanes < GROUP`, or `(lanes < GROUP)[:, None]`. */
-export function limitsOf(masks: readonly Argument[], where: string, definitions: Definitions): readonly Limit[] {
+export function limitsFromMask(
+  masks: readonly Argument[],
+  where: string,
+  definitions: Definitions,
+): readonly LaneLimit[] {
   return masks.flatMap((mask) => {
     const outer = placementOf(mask, definitions);
     const made = outer && isValue(outer.index) ? definitions.get(outer.index) : undefined;

@@ -11,16 +11,16 @@ import { walk } from "../ir/walk.js";
 type Path = readonly Block[];
 
 /** What a run notes of the author's program. */
-export interface Plan {
+export interface PlacementPlan {
   /** The blocks around all uses of each value. */
   readonly places: ReadonlyMap<string, Path>;
   /** Statements of the author's that compute one of them. */
   readonly authored: ReadonlyMap<string, OpStatement>;
 }
 
-export class WrittenOnce {
+export class ValuePlacement {
   readonly #recorder: Builder;
-  readonly #planned: Plan | undefined;
+  readonly #planned: PlacementPlan | undefined;
   /** By what they are, in each block that is open. */
   readonly #blocks: { readonly block: Block; readonly values: Map<string, Handle> }[] = [];
   /** How many functions were begun. */
@@ -38,7 +38,7 @@ export class WrittenOnce {
   readonly #loops = new Set<Block>();
 
   /** `planned` is what an earlier run noted. */
-  constructor(recorder: Builder, bodies: readonly Block[], planned?: Plan) {
+  constructor(recorder: Builder, bodies: readonly Block[], planned?: PlacementPlan) {
     this.#recorder = recorder;
     this.#planned = planned;
     for (const body of bodies)
@@ -47,7 +47,7 @@ export class WrittenOnce {
       });
   }
 
-  get plan(): Plan {
+  get plan(): PlacementPlan {
     return { places: this.#places, authored: this.#authored };
   }
 
@@ -67,17 +67,17 @@ export class WrittenOnce {
   }
 
   /** Notes that the author's program makes these values here, unless they stand earlier. */
-  makes(values: readonly Value[]): void {
+  recordDefinition(values: readonly Value[]): void {
     for (const value of values) if (!this.#made.has(value)) this.#made.set(value, this.#path);
   }
 
   /** Whether a statement of the author's stands already where its value was first needed. */
-  isEarly(statement: Statement): boolean {
+  isHoisted(statement: Statement): boolean {
     return this.#early.has(statement);
   }
 
   /** Lets a statement of the author's stand for what lowering would write; of these arguments, it may stand earlier. */
-  give(key: string, from: readonly Argument[], statement: OpStatement): void {
+  registerAuthored(key: string, from: readonly Argument[], statement: OpStatement): void {
     const own = this.#own(key);
     this.#note(own);
     this.#inPlace.add(statement);
@@ -87,7 +87,7 @@ export class WrittenOnce {
   }
 
   /** The value of this key, made of these arguments where it is not there yet. */
-  once(key: string, from: readonly Argument[], make: () => Handle): Handle {
+  getOrCreate(key: string, from: readonly Argument[], make: () => Handle): Handle {
     const path = this.#placed(key, from);
     const own = this.#own(key);
     const authored = path === this.#planned?.places.get(own) ? this.#planned.authored.get(own) : undefined;
@@ -105,12 +105,12 @@ export class WrittenOnce {
   }
 
   /** The value of this key, made in this block where no block around it has it. */
-  here(key: string, make: () => Handle): Handle {
+  getOrCreateInBlock(key: string, make: () => Handle): Handle {
     return this.at(key, this.#path.length, make);
   }
 
   /** The value that all uses share, or one for this block, before all loops in which it does not change. */
-  beforeLoops(key: string, from: readonly Argument[], make: () => Handle, isOwn = false): Handle {
+  getOrHoist(key: string, from: readonly Argument[], make: () => Handle, isOwn = false): Handle {
     let path = isOwn ? this.#path : this.#placed(key, from);
     while (this.#loops.has(path.at(-1)!) && this.#isSeen(from, path.slice(0, -1))) path = path.slice(0, -1);
     return this.at(key, path.length, make);

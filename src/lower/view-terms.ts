@@ -37,7 +37,7 @@ export interface View {
 }
 
 /** An argument as the author-side functions take it. */
-export function author(argument: Argument): unknown {
+export function asAuthorArgument(argument: Argument): unknown {
   if (isValue(argument)) return new Handle(argument);
   return isLiteral(argument) ? argument.value : argument;
 }
@@ -53,7 +53,7 @@ export function isScalar(index: Argument): boolean {
  * address of 64 bits for each lane. Triton 3.6 makes a tenth fewer instructions of the loop of `relative-attention` so,
  * and a fifth fewer with 4 warps.
  */
-export function apartIn(
+export function splitGather(
   { tensor, indices, axes }: View,
   axis: number,
   definitions: ReadonlyMap<Value, Statement>,
@@ -112,8 +112,8 @@ export function term(index: Argument, view: View, axis: number, isScalar = false
   if (isLiteral(index) && index.value === 0) return [];
   const stride = view.tensor.strides[axis]!;
   const isNext = isLiteral(stride) && stride.value === 1;
-  const counted = isNext ? index : beside(stride, index);
-  const position = isScalar ? author(counted) : placed(counted, view, axis);
+  const counted = isNext ? index : promoteIndex(stride, index);
+  const position = isScalar ? asAuthorArgument(counted) : expandIndex(counted, view, axis);
   if (isNext) return [position];
   if (view.tensor.offsets === "int64") return [wideTerm(index, position, stride)];
   if (isLiteral(index) && isLiteral(stride)) return [Number(index.value) * Number(stride.value)];
@@ -124,7 +124,7 @@ export function term(index: Argument, view: View, axis: number, isScalar = false
  * An index as it is counted with a size. A number without a dtype takes that of the index, so with one of 8 or 16 bits the
  * product would wrap, and some numbers have no place in it.
  */
-export function beside(size: Argument, index: Argument): Argument {
+export function promoteIndex(size: Argument, index: Argument): Argument {
   if (!isLiteral(size) || !isValue(index) || index.type.kind !== "tile") return index;
   const widths = members(index.type.dtype).map((dtype) => (isInt(dtype) ? dtypeTable[dtype].bits : 64));
   if (widths.every((bits) => bits >= 32)) return index;
@@ -139,8 +139,8 @@ function wideTerm(index: Argument, position: unknown, stride: Argument): unknown
   const isTile = isValue(index) && index.type.kind === "tile";
   // Of lanes there are many: sizes are multiplied apart from them.
   if (isTile && (isScalar(index) || !isList(stride)))
-    return MUL(TO(position, dtypes.int64), ...(isList(stride) ? stride : [stride]).map(author));
-  if (isLiteral(index) && index.value === 1 && !isList(stride)) return author(stride);
+    return MUL(TO(position, dtypes.int64), ...(isList(stride) ? stride : [stride]).map(asAuthorArgument));
+  if (isLiteral(index) && index.value === 1 && !isList(stride)) return asAuthorArgument(stride);
   const wide = strideOf(stride, dtypes.int64);
   return isLiteral(index) && index.value === 1 ? wide : MUL(position, wide);
 }
@@ -148,12 +148,14 @@ function wideTerm(index: Argument, position: unknown, stride: Argument): unknown
 /** The distance of two elements along an axis; in a dtype, as soon as two sizes are multiplied. */
 export function strideOf(stride: Argument, dtype?: unknown): unknown {
   const [first, ...others] = isList(stride) ? stride : [stride];
-  const start = author(first!);
-  return [dtype ? TO(start, dtype) : start, ...others.map(author)].reduce((product, each) => MUL(product, each));
+  const start = asAuthorArgument(first!);
+  return [dtype ? TO(start, dtype) : start, ...others.map(asAuthorArgument)].reduce((product, each) =>
+    MUL(product, each),
+  );
 }
 
 /** Offsets of 32 bits as their sum, so that they are widened once. Those of 64 bits leave a row's pointer to others. */
-export function together(offsets: readonly unknown[]): readonly unknown[] {
+export function sumOffsets(offsets: readonly unknown[]): readonly unknown[] {
   const [first, ...others] = offsets;
   const isOne = others.length > 0 && offsets.every((each) => dtypeOf(each) === "int32");
   return isOne ? [ADD(first, ...others)] : offsets;
@@ -166,9 +168,9 @@ function dtypeOf(offset: unknown): unknown {
 }
 
 /** An index on the axis of the result that it spans: `rm[:, None]`. */
-export function placed(index: Argument, view: View, axis: number): unknown {
+export function expandIndex(index: Argument, view: View, axis: number): unknown {
   const position = view.axes[axis];
-  let result: unknown = author(index);
+  let result: unknown = asAuthorArgument(index);
   if (position === undefined) return result;
   for (let i = 0; i < position; i++) result = EXPAND(result, 0);
   for (let i = position + 1; i < view.rank; i++) result = EXPAND(result, i);
@@ -176,7 +178,7 @@ export function placed(index: Argument, view: View, axis: number): unknown {
 }
 
 /** Where an index lies among the axes of a result, in a key; nothing where it is written as it is. */
-export function whereOf(view: Pick<View, "axes" | "rank">, axis: number): string {
+export function axisKey(view: Pick<View, "axes" | "rank">, axis: number): string {
   const position = view.axes[axis];
   return position === undefined || view.rank < 2 ? "" : `@${position}/${view.rank}`;
 }

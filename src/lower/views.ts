@@ -22,35 +22,35 @@ import {
 } from "../ir/nodes.js";
 import { usageOf } from "../analysis/use-counts.js";
 import { int32Counts } from "../analysis/int32-counts.js";
-import { type Bounds, type ViewAxis, viewBounds } from "../analysis/view-bounds.js";
+import { type BoundsChecks, type ViewAxis, viewBounds } from "../analysis/view-bounds.js";
 import type { OpLowering } from "../ir/op.js";
 import { bodiesOf, definitions, resultsOf } from "../ir/walk.js";
 import { dtypes } from "../types/dtype.js";
 import { lt } from "../ops/compare.js";
 import { opOf } from "../ops/define.js";
-import { conjunctsOf, limitsOf } from "./mask-limits.js";
+import { conjunctsOf, limitsFromMask } from "./mask-limits.js";
 import { CarriedPointers } from "./carried-pointers.js";
 import {
   ADD,
   AND,
-  apartIn,
-  author,
-  beside,
+  splitGather,
+  asAuthorArgument,
+  promoteIndex,
   blockIn,
   GE,
   id,
   isScalar,
   LT,
-  placed,
+  expandIndex,
   placementOf,
   strideOf,
   SUB,
   term,
-  together,
+  sumOffsets,
   type View,
-  whereOf,
+  axisKey,
 } from "./view-terms.js";
-import { type Plan, WrittenOnce } from "./value-placement.js";
+import { type PlacementPlan, ValuePlacement } from "./value-placement.js";
 
 /** The kernel with every view written out. `carries` says whether loops that multiply may carry pointers. */
 export function lowerViews(ir: KernelIR, { carries = true } = {}): KernelIR {
@@ -72,7 +72,7 @@ function usedIn(ir: KernelIR): ReadonlySet<Value> {
 
 /** What is known of the author's program. */
 interface Known {
-  readonly bounds: (place: ViewAxis) => Bounds;
+  readonly bounds: (place: ViewAxis) => BoundsChecks;
   readonly definitions: ReadonlyMap<Value, Statement>;
   readonly carries: boolean;
 }
@@ -89,24 +89,24 @@ class Lowering {
   /** Tensors whose axes were permuted, as parameters in that order. */
   readonly #tensors = new Map<Value, TensorParam>();
   readonly #functions = new Map<FunctionIR, FunctionIR>();
-  readonly #values: WrittenOnce;
+  readonly #values: ValuePlacement;
   readonly #definitions: ReadonlyMap<Value, Statement>;
   readonly #carried: CarriedPointers;
-  readonly #bounds: (place: ViewAxis) => Bounds;
+  readonly #bounds: (place: ViewAxis) => BoundsChecks;
 
   constructor(
     readonly ir: KernelIR,
     { bounds, definitions, carries }: Known,
-    planned?: Plan,
+    planned?: PlacementPlan,
     kept: ReadonlySet<Value> = new Set(),
   ) {
     this.#bounds = bounds;
     this.#definitions = definitions;
-    this.#values = new WrittenOnce(this.#recorder, bodiesOf(ir), planned);
+    this.#values = new ValuePlacement(this.#recorder, bodiesOf(ir), planned);
     this.#carried = new CarriedPointers(this.#recorder, this.#values, this.#definitions, bodiesOf(ir), kept, carries);
   }
 
-  get plan(): Plan {
+  get plan(): PlacementPlan {
     return this.#values.plan;
   }
 
@@ -133,11 +133,11 @@ class Lowering {
 
   #block(block: Block, ...given: readonly Value[]): Block {
     return this.#values.block(block, () => {
-      this.#values.makes(given);
+      this.#values.recordDefinition(given);
       this.#recorder.open("a lowered block", undefined);
       for (const statement of block.statements) {
         this.#statement(statement);
-        this.#values.makes(resultsOf(statement));
+        this.#values.recordDefinition(resultsOf(statement));
       }
       this.#carried.advance(block);
       return { statements: this.#recorder.close().statements, yields: block.yields };
@@ -168,7 +168,7 @@ class Lowering {
     else if (statement.operands.some(isFunction)) {
       const operands = statement.operands.map((operand) => operand && this.#renewed(operand));
       this.#recorder.append({ ...statement, operands });
-    } else if (!this.#values.isEarly(statement)) {
+    } else if (!this.#values.isHoisted(statement)) {
       this.#recorder.append(statement);
       this.#offer(statement);
     }
@@ -181,7 +181,7 @@ class Lowering {
     const placement = placementOf(x, this.#definitions);
     if (!placement) return;
     const { index, where } = placement;
-    this.#values.give(belowKey(index, limit, where), [index, limit], statement);
+    this.#values.registerAuthored(belowKey(index, limit, where), [index, limit], statement);
   }
 
   #viewIn(statement: OpStatement): View | undefined {
@@ -273,8 +273,8 @@ class Lowering {
     const key = `pointers of ${id(of)}`;
     const make = () => this.#pointer(view, options.mask);
     // Outside its branch an optional tensor may be absent.
-    if (view.tensor.given) return this.#values.here(key, make);
-    return this.#values.once(key, [...view.indices, of], make);
+    if (view.tensor.given) return this.#values.getOrCreateInBlock(key, make);
+    return this.#values.getOrCreate(key, [...view.indices, of], make);
   }
 
   /** `x_ptr + row * stride_xm + (rm[:, None] * stride_xk + rn[None, :] * stride_xn)`: lanes are added up in 32 bits. */
@@ -291,10 +291,10 @@ class Lowering {
     }
     const start = this.#start(view, own);
     const isGather = this.#carried.multiplies && lanes.length === 1;
-    const apart = isGather ? apartIn(view, lanes[0]!, this.#definitions) : undefined;
+    const apart = isGather ? splitGather(view, lanes[0]!, this.#definitions) : undefined;
     if (apart) {
-      const row = ADD(start, author(apart.x));
-      return this.#under(view, () => apart.join(row, author(apart.y)));
+      const row = ADD(start, asAuthorArgument(apart.x));
+      return this.#under(view, () => apart.join(row, asAuthorArgument(apart.y)));
     }
     const [first, ...more] = lanes.flatMap((axis) => term(view.indices[axis]!, view, axis));
     if (first === undefined) return start;
@@ -346,8 +346,8 @@ class Lowering {
       parts.flatMap((part) => (staying.includes(part) ? [] : term(part.index, view, part.axis, true)));
     const strides = parts.map(({ axis }) => view.tensor.strides[axis]!);
     const key = `${view.tensor.name}[${indices.map(id).join()}]/${strides.map(id).join()}`;
-    const make = () => ADD(from, ...together(terms())) as Handle;
-    return this.#values.beforeLoops(key, indices, make, view.tensor.given !== undefined);
+    const make = () => ADD(from, ...sumOffsets(terms())) as Handle;
+    return this.#values.getOrHoist(key, indices, make, view.tensor.given !== undefined);
   }
 
   #mask(view: View, explicit: Argument | undefined): Handle | undefined {
@@ -355,17 +355,17 @@ class Lowering {
     const compared = view.indices
       .flatMap((index, axis) => this.#compared(view, index, axis, given))
       .filter(({ mask }) => !given.includes(valueOf(mask)));
-    const all = [...compared.map(({ mask }) => mask), ...(explicit ? [author(explicit)] : [])];
+    const all = [...compared.map(({ mask }) => mask), ...(explicit ? [asAuthorArgument(explicit)] : [])];
     if (all.length <= 1) return all[0] as Handle | undefined;
     const key = [...compared.map((each) => each.key), ...(explicit ? [id(explicit)] : [])].join("&");
     // An author's own comparison may stand further inside than where all uses of these meet.
     const masks = all.flatMap((mask) => (isHandle(mask) ? [valueOf(mask)] : []));
     const from = [...view.indices, ...view.tensor.dims, ...masks];
-    return this.#values.once(key, from, () => AND(...all) as Handle);
+    return this.#values.getOrCreate(key, from, () => AND(...all) as Handle);
   }
 
-  #boundsOf(view: View, axis: number, given: readonly Argument[]): Bounds {
-    const limits = limitsOf(given, whereOf(view, axis), this.#definitions);
+  #boundsOf(view: View, axis: number, given: readonly Argument[]): BoundsChecks {
+    const limits = limitsFromMask(given, axisKey(view, axis), this.#definitions);
     const [index, dim] = [view.indices[axis]!, view.tensor.dims[axis]!];
     return this.#bounds({ index, dim, axis, claimed: view.claimed, limits });
   }
@@ -374,14 +374,14 @@ class Lowering {
   #compared(view: View, index: Argument, axis: number, given: readonly Argument[]): readonly Compared[] {
     const dim = view.tensor.dims[axis]!;
     const { lower, upper } = this.#boundsOf(view, axis, given);
-    const where = whereOf(view, axis);
+    const where = axisKey(view, axis);
     const once = (key: string, make: () => Handle): Compared => ({
       key,
-      mask: this.#values.once(key, [index, dim], make),
+      mask: this.#values.getOrCreate(key, [index, dim], make),
     });
     // The order in which they are written first, which decides their names.
     const upperBound = upper ? [once(belowKey(index, dim, where), () => this.#below(view, index, axis))] : [];
-    const lowerBound = () => once(`${id(index)}>=0${where}`, () => GE(placed(index, view, axis), 0) as Handle);
+    const lowerBound = () => once(`${id(index)}>=0${where}`, () => GE(expandIndex(index, view, axis), 0) as Handle);
     return [...(lower ? [lowerBound()] : []), ...upperBound];
   }
 
@@ -389,8 +389,8 @@ class Lowering {
   #below(view: View, index: Argument, axis: number): Handle {
     const size = view.tensor.dims[axis]!;
     const moving = this.#carried.moving(index);
-    if (!moving) return LT(placed(beside(size, index), view, axis), author(size)) as Handle;
-    return LT(placed(moving.lanes, view, axis), SUB(author(size), new Handle(moving.by))) as Handle;
+    if (!moving) return LT(expandIndex(promoteIndex(size, index), view, axis), asAuthorArgument(size)) as Handle;
+    return LT(expandIndex(moving.lanes, view, axis), SUB(asAuthorArgument(size), new Handle(moving.by))) as Handle;
   }
 }
 

@@ -1,6 +1,6 @@
 /** From the author's function to a runnable kernel: trace → check → lower → emit. Read this file first. */
 import { compileOperator } from "./compile-operator.js";
-import { fixedTileDims } from "../analysis/tile-sizes.js";
+import { constantTileDims } from "../analysis/tile-sizes.js";
 import { emitModule } from "../codegen/module/module.js";
 import { kernelArguments, shapesOf, signatureOf } from "../codegen/module/signature.js";
 import { sourceMap } from "../codegen/module/source-map.js";
@@ -60,7 +60,7 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
   return {
     signature,
     configs: ir.tuning.configs,
-    tileDims: fixedTileDims(ir),
+    tileDims: constantTileDims(ir),
     ...shapesOf(ir),
     ...emit(),
     file,

@@ -1,5 +1,5 @@
 /** Compiles an operator: each of its kernels, and the functions that call them. */
-import { fixedTileDims } from "../analysis/tile-sizes.js";
+import { constantTileDims } from "../analysis/tile-sizes.js";
 import { emitOperator } from "../codegen/module/module.js";
 import { operatorSignature, shapesOf } from "../codegen/module/signature.js";
 import { sourceMap } from "../codegen/module/source-map.js";
@@ -56,7 +56,7 @@ export function compileOperator(
     signature,
     // Each kernel cycles through its own configs.
     configs: Array.from({ length: most }, (_, i) => configAt(kernels, i)),
-    tileDims: [...new Set(kernels.flatMap(fixedTileDims))],
+    tileDims: [...new Set(kernels.flatMap(constantTileDims))],
     ...shapesOf(face),
     ...emit(),
     file,

@@ -6,7 +6,7 @@ import type { ts } from "./typescript.js";
 import { reflections } from "../types/dtype.js";
 import type { Scope } from "./regions.js";
 
-export type Abstract =
+export type AbstractValue =
   /** A number, string, option, or anything unknown. */
   | { readonly kind: "plain" }
   /** A handle of a traced program. `certain` is false for what may be undefined or a plain value as well. */
@@ -14,7 +14,7 @@ export type Abstract =
   /** What declares a param, which the caller may leave out if it is `optional`. */
   | { readonly kind: "declared"; readonly optional?: true }
   /** A plain array or object that holds traced values. */
-  | { readonly kind: "holder"; readonly fields: ReadonlyMap<string, Abstract>; readonly rest: Abstract }
+  | { readonly kind: "holder"; readonly fields: ReadonlyMap<string, AbstractValue>; readonly rest: AbstractValue }
   /** What a type says: the dtype of a tile, its shape or a dimension of it. It may be known only after the trace. */
   | { readonly kind: "fact"; readonly node: ts.Node; readonly what: "dtype" | "shape" | "dimension" | "reflection" }
   /** What `tl.dtype(…)` gives. */
@@ -40,7 +40,7 @@ export type Abstract =
       readonly kind: "imported";
       readonly name: string;
       readonly from: string;
-      readonly load: () => Abstract | undefined;
+      readonly load: () => AbstractValue | undefined;
     }
   /** A function of the author. */
   | {
@@ -48,27 +48,27 @@ export type Abstract =
       readonly node: FunctionNode;
       readonly scope: Scope;
       /** The first arguments, after `bind`. */
-      readonly bound?: readonly Abstract[];
+      readonly bound?: readonly AbstractValue[];
     };
 
 export type FunctionNode =
   ts.FunctionDeclaration | ts.FunctionExpression | ts.ArrowFunction | ts.MethodDeclaration | ts.GetAccessorDeclaration;
 
-export const PLAIN: Abstract = { kind: "plain" };
+export const PLAIN: AbstractValue = { kind: "plain" };
 /** What JavaScript's operator would give, which is refused: the same expression is not refused twice. */
-export const REFUSED: Abstract = { kind: "plain" };
-export const TRACED: Abstract = { kind: "traced", certain: true };
-export const MAYBE: Abstract = { kind: "traced", certain: false };
+export const ERROR_VALUE: AbstractValue = { kind: "plain" };
+export const TRACED: AbstractValue = { kind: "traced", certain: true };
+export const MAYBE_TRACED: AbstractValue = { kind: "traced", certain: false };
 /** An optional tensor of a kernel, which is an object where it is absent, too. */
-export const OPTIONAL: Abstract = { kind: "traced", certain: true, optional: true };
+export const OPTIONAL: AbstractValue = { kind: "traced", certain: true, optional: true };
 
-const native = (name: string): Abstract => ({ kind: "native", name });
+const native = (name: string): AbstractValue => ({ kind: "native", name });
 
 /** Names that every module has, unless it declares them itself. */
-export const GLOBALS: ReadonlyMap<string, Abstract> = (() => {
+export const GLOBALS: ReadonlyMap<string, AbstractValue> = (() => {
   const questions = ["isInteger", "isSafeInteger", "isFinite", "isNaN"] as const;
   const numbers = holder(new Map(questions.map((name) => [name, native(`Number.${name}`)])));
-  const names = new Map<string, Abstract>([
+  const names = new Map<string, AbstractValue>([
     ["Boolean", native("Boolean")],
     ["Number", numbers],
   ]);
@@ -76,43 +76,43 @@ export const GLOBALS: ReadonlyMap<string, Abstract> = (() => {
 })();
 
 /** What JavaScript may take for a number or a dtype where it is a value of the program. */
-export function comparable(value: Abstract): Fact | undefined {
+export function comparable(value: AbstractValue): Fact | undefined {
   return value.kind === "fact" && value.what !== "shape" ? value : undefined;
 }
 
-export type Fact = Abstract & { readonly kind: "fact" };
+export type Fact = AbstractValue & { readonly kind: "fact" };
 
 /** What `node`, which reads this property of the value, gives. */
-export function factOf(value: Abstract, name: string, node: ts.Node): Abstract | undefined {
+export function factOf(value: AbstractValue, name: string, node: ts.Node): AbstractValue | undefined {
   if (value.kind === "traced" && (name === "dtype" || name === "shape")) return { kind: "fact", node, what: name };
   const isReflection = (reflections as readonly string[]).includes(name);
   return value.kind === "variable" && isReflection ? { kind: "fact", node, what: "reflection" } : undefined;
 }
 
-export function isTraced(value: Abstract): boolean {
+export function isTraced(value: AbstractValue): boolean {
   return value.kind === "traced" && value.certain;
 }
 
-export function holder(fields: ReadonlyMap<string, Abstract>, rest: Abstract = PLAIN): Abstract {
+export function holder(fields: ReadonlyMap<string, AbstractValue>, rest: AbstractValue = PLAIN): AbstractValue {
   return { kind: "holder", fields, rest };
 }
 
 /** Whether one of its elements is certainly traced. */
-export function holdsTraced(value: Abstract): boolean {
+export function holdsTraced(value: AbstractValue): boolean {
   return value.kind === "holder" && [...value.fields.values(), value.rest].some(isTraced);
 }
 
 /** Whether it contains anything traced. */
-export function touches(value: Abstract): boolean {
+export function touches(value: AbstractValue): boolean {
   if (value.kind === "holder") return touches(value.rest) || [...value.fields.values()].some(touches);
   return value.kind === "traced" || value.kind === "range" || value.kind === "arms";
 }
 
 /** The value of a variable that holds one of the two. */
-export function join(a: Abstract, b: Abstract): Abstract {
+export function join(a: AbstractValue, b: AbstractValue): AbstractValue {
   if (a === b || same(a, b)) return a;
   if (isTraced(a) && isTraced(b)) return TRACED;
-  if (a.kind === "traced" || b.kind === "traced") return MAYBE;
+  if (a.kind === "traced" || b.kind === "traced") return MAYBE_TRACED;
   if (a.kind === "holder" && b.kind === "holder") {
     const keys = new Set([...a.fields.keys(), ...b.fields.keys()]);
     const fields = [...keys].map(
@@ -126,18 +126,18 @@ export function join(a: Abstract, b: Abstract): Abstract {
 }
 
 /** The value if it may also be something else. */
-export function weaken(value: Abstract): Abstract {
-  if (value.kind === "traced") return MAYBE;
+export function weaken(value: AbstractValue): AbstractValue {
+  if (value.kind === "traced") return MAYBE_TRACED;
   if (value.kind !== "holder") return value;
   return holder(new Map([...value.fields].map(([key, field]) => [key, weaken(field)])), weaken(value.rest));
 }
 
-function same(a: Abstract, b: Abstract): boolean {
+function same(a: AbstractValue, b: AbstractValue): boolean {
   return signature(a) === signature(b);
 }
 
 /** A text that is equal for values that the lint does not distinguish. */
-export function signature(value: Abstract): string {
+export function signature(value: AbstractValue): string {
   switch (value.kind) {
     case "traced":
       return value.optional ? "o" : value.certain ? "t" : "m";
@@ -164,7 +164,7 @@ export function signature(value: Abstract): string {
 const FACTS = new Set(["dtype", "shape", "rank", "name", "length", "constructor"]);
 
 /** The value of `value.name`. */
-export function member(value: Abstract, name: string): Abstract {
+export function member(value: AbstractValue, name: string): AbstractValue {
   switch (value.kind) {
     case "traced":
       return FACTS.has(name) ? PLAIN : TRACED;
@@ -189,20 +189,20 @@ export function member(value: Abstract, name: string): Abstract {
   }
 }
 
-function loaded(value: Abstract & { kind: "imported" }, name: string): Abstract | undefined {
+function loaded(value: AbstractValue & { kind: "imported" }, name: string): AbstractValue | undefined {
   const owner = value.load();
   return owner && member(owner, name);
 }
 
 /** What the package exports under a name, as far as the lint needs to know. */
-export function exported(name: string): Abstract {
+export function exported(name: string): AbstractValue {
   if (name === "tl" || name === "libdevice") return { kind: "op", name };
   if (/^(?:kernel|constexpr|tensor|scalar|descriptor)$/.test(name)) return { kind: "host", name };
   return PLAIN;
 }
 
 /** The elements for a plain loop over it, or for a callback of `.map`. */
-export function elementOf(value: Abstract): Abstract {
+export function elementOf(value: AbstractValue): AbstractValue {
   if (value.kind === "range" || value.kind === "traced") return TRACED;
   if (value.kind === "fact" && value.what === "shape") return { ...value, what: "dimension" };
   if (value.kind !== "holder") return PLAIN;
@@ -212,7 +212,7 @@ export function elementOf(value: Abstract): Abstract {
 }
 
 /** What calling an op gives. */
-export function opResult(name: string, args: readonly Abstract[]): Abstract {
+export function opResult(name: string, args: readonly AbstractValue[]): AbstractValue {
   switch (name) {
     case "range":
     case "staticRange":

@@ -1,14 +1,14 @@
 /** What a type annotation says about a value. Only the types of TileScript and of the same file are known. */
 import { ts } from "./typescript.js";
 import { typesOf } from "./imports.js";
-import { type Abstract, holder, join, PLAIN, TRACED, weaken } from "./abstract-values.js";
+import { type AbstractValue, holder, join, PLAIN, TRACED, weaken } from "./abstract-values.js";
 
 /**
  * What a variable or parameter of this type holds, given what was passed (undefined: not known). A type that is
  * optional, a union with something plain, or unknown makes the value uncertain: asking whether it is there is then
  * legal.
  */
-export function annotated(type: ts.TypeNode | undefined, value: Abstract | undefined): Abstract {
+export function annotated(type: ts.TypeNode | undefined, value: AbstractValue | undefined): AbstractValue {
   // `any` says as little as no type does.
   if (!type || type.kind === ts.SyntaxKind.AnyKeyword) return value ?? PLAIN;
   const declared = read(type, 0);
@@ -16,7 +16,7 @@ export function annotated(type: ts.TypeNode | undefined, value: Abstract | undef
   return declared === undefined ? weaken(value) : meet(declared, value);
 }
 
-function meet(declared: Abstract, value: Abstract): Abstract {
+function meet(declared: AbstractValue, value: AbstractValue): AbstractValue {
   if (declared.kind === "traced" && declared.certain) return value.kind === "plain" ? declared : value;
   if (declared.kind === "holder" && value.kind === "holder") {
     const keys = new Set([...declared.fields.keys(), ...value.fields.keys()]);
@@ -32,9 +32,9 @@ function meet(declared: Abstract, value: Abstract): Abstract {
 }
 
 /** Undefined for a type that is not known here. */
-function read(type: ts.TypeNode, depth: number): Abstract | undefined {
+function read(type: ts.TypeNode, depth: number): AbstractValue | undefined {
   if (depth > 8) return undefined;
-  const next = (each: ts.TypeNode): Abstract | undefined => read(each, depth + 1);
+  const next = (each: ts.TypeNode): AbstractValue | undefined => read(each, depth + 1);
   if (ts.isParenthesizedTypeNode(type) || ts.isTypeOperatorNode(type)) return next(type.type);
   if (ts.isArrayTypeNode(type)) return holder(new Map(), next(type.elementType) ?? PLAIN);
   if (ts.isTupleTypeNode(type)) return tuple(type, next);
@@ -54,9 +54,9 @@ function isKeyword(type: ts.TypeNode): boolean {
   );
 }
 
-type Next = (type: ts.TypeNode) => Abstract | undefined;
+type Next = (type: ts.TypeNode) => AbstractValue | undefined;
 
-function tuple(type: ts.TupleTypeNode, next: Next): Abstract {
+function tuple(type: ts.TupleTypeNode, next: Next): AbstractValue {
   const fields = type.elements.map((element, index) => {
     const inside = ts.isNamedTupleMember(element) ? element.type : element;
     const optional = ts.isNamedTupleMember(element) ? element.questionToken : ts.isOptionalTypeNode(element);
@@ -66,7 +66,7 @@ function tuple(type: ts.TupleTypeNode, next: Next): Abstract {
   return holder(new Map(fields));
 }
 
-function members(list: readonly ts.TypeElement[], next: Next): Abstract {
+function members(list: readonly ts.TypeElement[], next: Next): AbstractValue {
   const fields = list.flatMap((member) => {
     if (!ts.isPropertySignature(member) || !member.type || !ts.isIdentifier(member.name)) return [];
     const value = next(member.type) ?? PLAIN;
@@ -79,7 +79,7 @@ function members(list: readonly ts.TypeElement[], next: Next): Abstract {
 const HANDLES =
   /^(?:Tile|TileLike|Scalar|Constexpr|Const(?:Bool|Float|String|Int|Like)|Tensor|View|Pointer|Descriptor|Address(?:Like)?|Mut|MutPointer)$/;
 
-function reference(type: ts.TypeReferenceNode, next: Next): Abstract | undefined {
+function reference(type: ts.TypeReferenceNode, next: Next): AbstractValue | undefined {
   const types = typesOf(type.getSourceFile());
   const { typeName } = type;
   if (ts.isQualifiedName(typeName)) {

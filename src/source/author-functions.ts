@@ -2,9 +2,9 @@
 import { ts } from "./typescript.js";
 import { annotated } from "./annotations.js";
 import { type Frame, invocation, region, type Region, Scope, type Walk } from "./regions.js";
-import { type Abstract, type FunctionNode, holder, join, PLAIN, signature, weaken } from "./abstract-values.js";
+import { type AbstractValue, type FunctionNode, holder, join, PLAIN, signature, weaken } from "./abstract-values.js";
 
-type FunctionValue = Abstract & { readonly kind: "function" };
+type FunctionValue = AbstractValue & { readonly kind: "function" };
 
 export interface Functions {
   readonly value: Walk["functionValue"];
@@ -17,7 +17,7 @@ export interface Functions {
 const DEPTH = 2;
 
 export function createFunctions(walk: () => Walk): Functions {
-  const results = new Map<string, Abstract>();
+  const results = new Map<string, AbstractValue>();
   const walked = new Set<FunctionNode>();
   const active = new Map<FunctionNode, number>();
   const pending = new Map<string, { value: FunctionValue; from: Region | undefined }>();
@@ -29,7 +29,7 @@ export function createFunctions(walk: () => Walk): Functions {
     return made;
   }
 
-  function invoke(callee: FunctionValue, args: readonly Abstract[], from: Region | undefined): Abstract {
+  function invoke(callee: FunctionValue, args: readonly AbstractValue[], from: Region | undefined): AbstractValue {
     walked.add(callee.node);
     if (callee.bound) return invoke(unbound(callee), [...callee.bound, ...args], from);
     const key = `${signature(callee)}@${onceIn(from)?.id}(${args.map(signature).join()})`;
@@ -65,10 +65,10 @@ function unbound({ kind, node, scope }: FunctionValue): FunctionValue {
 /** Walks a function's body with what it is given; what it returns. */
 function resultOf(
   { node, scope }: FunctionValue,
-  args: readonly Abstract[],
+  args: readonly AbstractValue[],
   from: Region | undefined,
   walk: Walk,
-): Abstract {
+): AbstractValue {
   const call = invocation();
   const frame: Frame = { scope: new Scope(scope), region: region("function", from), call };
   node.parameters.forEach((parameter, index) => bindParameter(parameter, args.slice(index), frame, walk));
@@ -84,7 +84,12 @@ function resultOf(
 }
 
 /** `args` starts with the parameter's own argument; a rest parameter takes all of it. */
-function bindParameter(parameter: ts.ParameterDeclaration, args: readonly Abstract[], frame: Frame, walk: Walk): void {
+function bindParameter(
+  parameter: ts.ParameterDeclaration,
+  args: readonly AbstractValue[],
+  frame: Frame,
+  walk: Walk,
+): void {
   const rest = parameter.dotDotDotToken && holder(new Map(args.map((each, i) => [String(i), each])));
   const read = annotated(parameter.type, rest ?? args[0]);
   const fallback = parameter.initializer && walk.evaluate(parameter.initializer, frame);
@@ -100,7 +105,7 @@ function onceIn(from: Region | undefined): Region | undefined {
 }
 
 /** An async function returns a promise; a declared result type may rule out a traced value. */
-function declaredResult(node: FunctionNode, value: Abstract): Abstract {
+function declaredResult(node: FunctionNode, value: AbstractValue): AbstractValue {
   if (node.modifiers?.some((modifier) => modifier.kind === ts.SyntaxKind.AsyncKeyword)) return PLAIN;
   return node.type ? annotated(node.type, value) : value;
 }

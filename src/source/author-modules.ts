@@ -2,7 +2,7 @@
 import { ts } from "./typescript.js";
 import { type Files, isLibrary, specifier } from "./imports.js";
 import { type Frame, invocation, Scope, type Walk } from "./regions.js";
-import { type Abstract, exported, holder, PLAIN } from "./abstract-values.js";
+import { type AbstractValue, exported, holder, PLAIN } from "./abstract-values.js";
 
 /** Walks files. An imported file is read when one of its names is looked up. */
 export class AuthorModules {
@@ -59,13 +59,13 @@ export class AuthorModules {
     }
   }
 
-  private importOf(file: ts.SourceFile, from: string, name: string): Abstract {
+  private importOf(file: ts.SourceFile, from: string, name: string): AbstractValue {
     const target = this.files.moduleFile(file, from);
-    const load = (): Abstract | undefined => target && this.exportOf(target.file, name, new Set());
+    const load = (): AbstractValue | undefined => target && this.exportOf(target.file, name, new Set());
     return target && !target.isForeign ? (load() ?? PLAIN) : { kind: "imported", name, from, load };
   }
 
-  private exportOf(file: ts.SourceFile, name: string, seen: Set<ts.SourceFile>): Abstract | undefined {
+  private exportOf(file: ts.SourceFile, name: string, seen: Set<ts.SourceFile>): AbstractValue | undefined {
     if (seen.has(file)) return undefined;
     seen.add(file);
     for (const statement of file.statements) {
@@ -81,7 +81,7 @@ export class AuthorModules {
     file: ts.SourceFile,
     name: string,
     seen: Set<ts.SourceFile>,
-  ): Abstract | undefined {
+  ): AbstractValue | undefined {
     if (ts.isExportAssignment(statement) && name === "default")
       return this.walk.evaluate(statement.expression, this.frameOf(file));
     if (ts.isFunctionDeclaration(statement) && name === "default" && isDefault(statement))
@@ -99,13 +99,13 @@ export class AuthorModules {
     return target && this.exportOf(target, original, seen);
   }
 
-  private namespaceOf(file: ts.SourceFile, from: string): Abstract {
+  private namespaceOf(file: ts.SourceFile, from: string): AbstractValue {
     const found = this.files.moduleFile(file, from);
-    const load = (): Abstract | undefined => found && this.exportsOf(found.file);
+    const load = (): AbstractValue | undefined => found && this.exportsOf(found.file);
     return found && !found.isForeign ? this.exportsOf(found.file) : { kind: "imported", name: "*", from, load };
   }
 
-  private exportsOf(target: ts.SourceFile): Abstract {
+  private exportsOf(target: ts.SourceFile): AbstractValue {
     const names = target.statements.flatMap((statement) => {
       if (ts.isFunctionDeclaration(statement)) return statement.name ? [statement.name.text] : [];
       if (!ts.isVariableStatement(statement)) return [];

@@ -6,7 +6,7 @@ import { editOf } from "./text-edits.js";
 import { unwrap } from "./sites.js";
 
 /** The change of a call or property access; undefined where its text does not show what to change. */
-export function mendedCall(node: ts.Node, how: SourceFix): Edit | undefined {
+export function fixedCall(node: ts.Node, how: SourceFix): Edit | undefined {
   if (how.kind === "rename") return ts.isCallExpression(node) ? renamed(node, how.from, how.to) : undefined;
   const state = givenTo(node).map(unwrap).find(isState);
   return state && editOf({ node: state, text: `${state.getText()}.value` });

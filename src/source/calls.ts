@@ -9,7 +9,7 @@ import { callArray, collect, grow, listOf } from "./lists.js";
 import { unwrap } from "./sites.js";
 import { ofTheProgram } from "./replacements.js";
 import {
-  type Abstract,
+  type AbstractValue,
   comparable,
   elementOf,
   type Fact,
@@ -17,7 +17,7 @@ import {
   holdsTraced,
   isTraced,
   join,
-  MAYBE,
+  MAYBE_TRACED,
   member,
   opResult,
   PLAIN,
@@ -26,7 +26,7 @@ import {
   TRACED,
 } from "./abstract-values.js";
 
-export function evaluateCall(walk: Walk, node: ts.CallExpression, frame: Frame): Abstract {
+export function evaluateCall(walk: Walk, node: ts.CallExpression, frame: Frame): AbstractValue {
   const callee = unwrap(node.expression);
   if (ts.isPropertyAccessExpression(callee)) return callMember(walk, node, callee, frame);
   const target = walk.evaluate(callee, frame);
@@ -37,7 +37,11 @@ export function evaluateCall(walk: Walk, node: ts.CallExpression, frame: Frame):
 }
 
 /** `Array(n)` and `new Array(n)`, which hold what is no number of JavaScript's. */
-export function refuseLength(walk: Walk, node: ts.CallExpression | ts.NewExpression, args: readonly Abstract[]): void {
+export function refuseLength(
+  walk: Walk,
+  node: ts.CallExpression | ts.NewExpression,
+  args: readonly AbstractValue[],
+): void {
   const callee = unwrap(node.expression);
   const isArray = ts.isIdentifier(callee) && callee.text === "Array";
   if (isArray && args.length === 1 && isTraced(args[0]!)) walk.problem(hiddenCoercion.length(), node);
@@ -46,7 +50,7 @@ export function refuseLength(walk: Walk, node: ts.CallExpression | ts.NewExpress
 const CONVERSIONS = /^(?:Number|BigInt|String|parse(?:Int|Float))$/;
 
 /** `Number(n)` and `String(n)` */
-function refuseConversion(walk: Walk, node: ts.CallExpression, [given]: readonly Abstract[], frame: Frame): void {
+function refuseConversion(walk: Walk, node: ts.CallExpression, [given]: readonly AbstractValue[], frame: Frame): void {
   const callee = unwrap(node.expression).getText();
   if (!CONVERSIONS.test(callee) || frame.scope.lookup(callee) || !given || !isTraced(given)) return;
   const isText = callee === "String";
@@ -56,7 +60,12 @@ function refuseConversion(walk: Walk, node: ts.CallExpression, [given]: readonly
   );
 }
 
-function callMember(walk: Walk, node: ts.CallExpression, callee: ts.PropertyAccessExpression, frame: Frame): Abstract {
+function callMember(
+  walk: Walk,
+  node: ts.CallExpression,
+  callee: ts.PropertyAccessExpression,
+  frame: Frame,
+): AbstractValue {
   const receiver = walk.evaluate(callee.expression, frame);
   const name = callee.name.text;
   const args = evaluateArguments(walk, node, frame);
@@ -69,7 +78,7 @@ function callMember(walk: Walk, node: ts.CallExpression, callee: ts.PropertyAcce
         return callArray(walk, list, name, args, frame, node);
       }
       callbacks(walk, args, frame.region);
-      return receiver.certain || !callee.questionDotToken ? TRACED : MAYBE;
+      return receiver.certain || !callee.questionDotToken ? TRACED : MAYBE_TRACED;
     case "arms":
       refuseReturns(walk, args);
       callbacks(walk, args, region("branch", frame.region));
@@ -117,9 +126,9 @@ function callFact(
   fact: Fact,
   node: ts.CallExpression,
   called: ts.MemberName,
-  args: readonly Abstract[],
+  args: readonly AbstractValue[],
   frame: Frame,
-): Abstract {
+): AbstractValue {
   const name = called.text;
   if (fact.what !== "shape") return PLAIN;
   const dimension = elementOf(fact);
@@ -131,19 +140,19 @@ function callFact(
 /** `call`, `apply` and `bind` of the author's function. */
 function callFunction(
   walk: Walk,
-  target: Abstract & { kind: "function" },
+  target: AbstractValue & { kind: "function" },
   name: string,
-  [self = PLAIN, ...args]: readonly Abstract[],
+  [self = PLAIN, ...args]: readonly AbstractValue[],
   frame: Frame,
   node: ts.CallExpression,
-): Abstract {
+): AbstractValue {
   if (name === "call") return walk.invoke(target, args, frame.region);
   if (name === "apply") return walk.invoke(target, listed(args[0]), frame.region);
   if (name === "bind") return { ...target, bound: [...(target.bound ?? []), ...args] };
   return callValue(walk, PLAIN, [self, ...args], frame, node);
 }
 
-function listed(list: Abstract | undefined): readonly Abstract[] {
+function listed(list: AbstractValue | undefined): readonly AbstractValue[] {
   return list?.kind === "holder" ? [...list.fields.values()] : [];
 }
 
@@ -151,10 +160,10 @@ function listed(list: Abstract | undefined): readonly Abstract[] {
 function callGlobal(
   walk: Walk,
   name: string,
-  args: readonly Abstract[],
+  args: readonly AbstractValue[],
   frame: Frame,
   node: ts.CallExpression,
-): Abstract | undefined {
+): AbstractValue | undefined {
   const [first = PLAIN] = args;
   switch (name) {
     case "Reflect.apply":
@@ -198,8 +207,8 @@ const SEARCHES = ["includes", "indexOf", "lastIndexOf"];
 function identity(
   walk: Walk,
   callee: ts.PropertyAccessExpression,
-  receiver: Abstract,
-  args: readonly Abstract[],
+  receiver: AbstractValue,
+  args: readonly AbstractValue[],
 ): void {
   const name = callee.name.text;
   const isGlobal = ts.isIdentifier(callee.expression) && callee.expression.text === "Object";
@@ -215,7 +224,7 @@ function identity(
 const OF_LISTS = /^(?:forEach|map|flatMap|filter|some|every|find(?:Last)?(?:Index)?|entries|keys|values)$/;
 
 /** Whether a method is one of arrays, and none of tiles; `x.reduce` of a tile takes an axis first. */
-function isOfList(name: string, [first]: readonly Abstract[]): boolean {
+function isOfList(name: string, [first]: readonly AbstractValue[]): boolean {
   return OF_LISTS.test(name) || (/^reduce(?:Right)?$/.test(name) && first?.kind === "function");
 }
 
@@ -226,8 +235,8 @@ function predicate(
   walk: Walk,
   node: ts.CallExpression,
   name: string,
-  list: Abstract,
-  [test]: readonly Abstract[],
+  list: AbstractValue,
+  [test]: readonly AbstractValue[],
   frame: Frame,
 ): void {
   const [given] = node.arguments;
@@ -249,11 +258,11 @@ function predicate(
 
 function callValue(
   walk: Walk,
-  target: Abstract,
-  args: readonly Abstract[],
+  target: AbstractValue,
+  args: readonly AbstractValue[],
   frame: Frame,
   node: ts.CallExpression,
-): Abstract {
+): AbstractValue {
   walk.callees.set(node, target);
   switch (target.kind) {
     case "op":
@@ -285,13 +294,13 @@ function callValue(
 }
 
 /** What JavaScript answers about a handle says nothing of the value. */
-function refuseQuestion(walk: Walk, name: string, asked: Abstract | undefined, at: ts.Node): void {
+function refuseQuestion(walk: Walk, name: string, asked: AbstractValue | undefined, at: ts.Node): void {
   if (!asked || !isTraced(asked)) return;
   walk.problem(name === "Boolean" ? tracedCondition.boolean() : hiddenCoercion.question(name), at);
 }
 
 /** A plain `return` in an arm would be none, so the author means the kernel's. */
-function refuseReturns(walk: Walk, arms: readonly Abstract[]): void {
+function refuseReturns(walk: Walk, arms: readonly AbstractValue[]): void {
   for (const arm of arms) {
     const body = arm.kind === "function" ? arm.node.body : undefined;
     if (!body || !ts.isBlock(body)) continue;
@@ -307,7 +316,7 @@ function opRegion(name: string, from: Region | undefined): Region | undefined {
 }
 
 /** Functions given to an op are traced: every parameter is a value of the program. */
-function callbacks(walk: Walk, args: readonly Abstract[], from: Region | undefined): void {
+function callbacks(walk: Walk, args: readonly AbstractValue[], from: Region | undefined): void {
   for (const each of args) {
     if (each.kind === "function")
       walk.invoke(
@@ -322,7 +331,7 @@ function callbacks(walk: Walk, args: readonly Abstract[], from: Region | undefin
 const BAG = holder(new Map(), TRACED);
 
 /** The same of a body, which asks whether an optional param is there. */
-function bagOf(params: Abstract): Abstract {
+function bagOf(params: AbstractValue): AbstractValue {
   if (params.kind !== "holder") return BAG;
   const optional = [...params.fields].filter(([, param]) => param.kind === "declared" && param.optional);
   return holder(new Map(optional.map(([name]) => [name, OPTIONAL])), TRACED);
@@ -334,8 +343,8 @@ const DECLARES = /^(?:tensor|descriptor|scalar)/;
 /** Callbacks of a kernel's options that are traced on the host; `reference` and the others run as plain JavaScript. */
 const TRACED_OPTIONS = ["grid", "requires", "dims"];
 
-function callHost(walk: Walk, name: string, args: readonly Abstract[]): Abstract {
-  const traced: Abstract[] = [];
+function callHost(walk: Walk, name: string, args: readonly AbstractValue[]): AbstractValue {
+  const traced: AbstractValue[] = [];
   if (name.startsWith("constexpr.")) traced.push(...args);
   // The range of a tensor, a scalar or a constexpr is a function of sizes.
   if (name !== "kernel") for (const each of args) if (each.kind === "holder") traced.push(member(each, "range"));
@@ -353,7 +362,7 @@ function callHost(walk: Walk, name: string, args: readonly Abstract[]): Abstract
   return DECLARES.test(name) ? { kind: "declared" } : PLAIN;
 }
 
-function evaluateArguments(walk: Walk, node: ts.CallExpression, frame: Frame): readonly Abstract[] {
+function evaluateArguments(walk: Walk, node: ts.CallExpression, frame: Frame): readonly AbstractValue[] {
   return node.arguments.flatMap((argument) => {
     if (isAssignment(argument)) walk.problem(keyword(argument.left.text, argument.right.getText()), argument);
     if (!ts.isSpreadElement(argument)) return [walk.evaluate(argument, frame)];

@@ -3,7 +3,7 @@ import { ts } from "./typescript.js";
 
 const K = ts.SyntaxKind;
 
-export interface Counted {
+export interface CountedLoop {
   /** What it counts with: bounds and step. */
   readonly numbers: readonly ts.Expression[];
   /** `for (const k of tl.range(0, K, BLOCK))` */
@@ -11,7 +11,7 @@ export interface Counted {
 }
 
 /** The parts of a loop that counts one variable up to a bound; undefined for any other loop. */
-export function countedLoop({ initializer, condition, incrementor }: ts.ForStatement): Counted | undefined {
+export function countedLoop({ initializer, condition, incrementor }: ts.ForStatement): CountedLoop | undefined {
   if (!initializer || !ts.isVariableDeclarationList(initializer) || initializer.declarations.length !== 1)
     return undefined;
   const [{ name, initializer: start }] = initializer.declarations as unknown as [ts.VariableDeclaration];

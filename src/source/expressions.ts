@@ -9,14 +9,14 @@ import {
   unaryMethodOf,
 } from "../diagnostics/catalog/source-codes.js";
 import type { MessageOfCode } from "../diagnostics/diagnostic.js";
-import { type Mended, methodCall } from "./text-edits.js";
+import { type TextReplacement, methodCall } from "./text-edits.js";
 import { refuseLength } from "./calls.js";
-import { elementsOf, joined, listOf } from "./lists.js";
-import { crossed, type Frame, inner, type Walk } from "./regions.js";
+import { elementsOf, concatLists, listOf } from "./lists.js";
+import { boundaryBetween, type Frame, inner, type Walk } from "./regions.js";
 import { unwrap } from "./sites.js";
 import { firstTerm, choiceOf, isInAddress, isInnerSum, isState, methodText } from "./replacements.js";
 import {
-  type Abstract,
+  type AbstractValue,
   comparable,
   elementOf,
   factOf,
@@ -28,7 +28,7 @@ import {
   join,
   member,
   PLAIN,
-  REFUSED,
+  ERROR_VALUE,
   touches,
   OPTIONAL,
   TRACED,
@@ -37,7 +37,7 @@ import {
 
 const K = ts.SyntaxKind;
 
-export function evaluate(walk: Walk, node: ts.Expression, frame: Frame): Abstract {
+export function evaluate(walk: Walk, node: ts.Expression, frame: Frame): AbstractValue {
   const e = unwrap(node);
   if (ts.isIdentifier(e)) return frame.scope.lookup(e.text)?.value ?? GLOBALS.get(e.text) ?? PLAIN;
   if (ts.isCallExpression(e)) return walk.evaluateCall(e, frame);
@@ -46,7 +46,7 @@ export function evaluate(walk: Walk, node: ts.Expression, frame: Frame): Abstrac
   if (ts.isBinaryExpression(e)) return binary(walk, e, frame);
   if (ts.isConditionalExpression(e)) {
     walk.condition(e.condition, tracedCondition.conditional(), frame);
-    const arm = guarded(e.condition, frame);
+    const arm = narrowedScope(e.condition, frame);
     return join(walk.evaluate(e.whenTrue, arm), walk.evaluate(e.whenFalse, arm));
   }
   if (ts.isPrefixUnaryExpression(e) || ts.isPostfixUnaryExpression(e)) return prefixed(walk, e, frame);
@@ -68,7 +68,13 @@ export function evaluate(walk: Walk, node: ts.Expression, frame: Frame): Abstrac
 }
 
 /** Evaluates a condition of JavaScript; in `a && b` both sides decide. */
-export function condition(walk: Walk, node: ts.Expression, said: MessageOfCode, frame: Frame, mended?: Mended): void {
+export function condition(
+  walk: Walk,
+  node: ts.Expression,
+  said: MessageOfCode,
+  frame: Frame,
+  mended?: TextReplacement,
+): void {
   const value = walk.evaluate(node, frame);
   if (value === OPTIONAL) return walk.problem(tracedCondition.optional(node.getText()), node);
   if (isTraced(value)) return walk.problem(said, node, mended);
@@ -76,23 +82,23 @@ export function condition(walk: Walk, node: ts.Expression, said: MessageOfCode, 
   if (!ts.isBinaryExpression(e) || !isLogical(e.operatorToken.kind)) return;
   if (isTraced(walk.evaluate(e.left, frame))) return;
   walk.condition(e.left, said, frame);
-  walk.condition(e.right, said, guarded(e.left, frame));
+  walk.condition(e.right, said, narrowedScope(e.left, frame));
 }
 
 /**
  * The place where a condition is known to hold or not. A value that it tests with `typeof`, `instanceof` or a predicate
  * is uncertain there, because the question shows that it may be something plain.
  */
-export function guarded(test: ts.Expression, frame: Frame): Frame {
-  const names = questioned(test);
+export function narrowedScope(test: ts.Expression, frame: Frame): Frame {
+  const names = reportCondition(test);
   if (names.length === 0) return frame;
   const place = inner(frame);
-  weakenNames(names, place);
+  narrowNames(names, place);
   return place;
 }
 
 /** The same for the rest of a block after such an `if`. */
-export function weakenNames(names: readonly string[], frame: Frame): void {
+export function narrowNames(names: readonly string[], frame: Frame): void {
   for (const name of names) {
     const binding = frame.scope.lookup(name);
     if (!binding) continue;
@@ -101,7 +107,7 @@ export function weakenNames(names: readonly string[], frame: Frame): void {
   }
 }
 
-export function questioned(test: ts.Expression): readonly string[] {
+export function reportCondition(test: ts.Expression): readonly string[] {
   const names: string[] = [];
   const visit = (node: ts.Node): void => {
     if (ts.isTypeOfExpression(node) && ts.isIdentifier(node.expression)) names.push(node.expression.text);
@@ -117,14 +123,14 @@ export function questioned(test: ts.Expression): readonly string[] {
   return names;
 }
 
-function access(value: Abstract, name: string, node: ts.PropertyAccessExpression): Abstract {
+function access(value: AbstractValue, name: string, node: ts.PropertyAccessExpression): AbstractValue {
   const fact = factOf(value, name, node);
   if (fact) return fact;
   const found = member(value, name);
   return node.questionDotToken && !(value.kind === "traced" && value.certain) ? weaken(found) : found;
 }
 
-function element(walk: Walk, node: ts.ElementAccessExpression, frame: Frame): Abstract {
+function element(walk: Walk, node: ts.ElementAccessExpression, frame: Frame): AbstractValue {
   const value = walk.evaluate(node.expression, frame);
   walk.evaluate(node.argumentExpression, frame);
   const { argumentExpression: key } = node;
@@ -151,12 +157,12 @@ const EQUALITY = new Set<ts.SyntaxKind>([
   K.ExclamationEqualsEqualsToken,
 ]);
 
-function binary(walk: Walk, node: ts.BinaryExpression, frame: Frame): Abstract {
+function binary(walk: Walk, node: ts.BinaryExpression, frame: Frame): AbstractValue {
   const { kind } = node.operatorToken;
   if (kind === K.EqualsToken) return assign(walk, node.left, walk.evaluate(node.right, frame), frame);
   if (chained(walk, node, frame)) return PLAIN;
   const left = walk.evaluate(node.left, frame);
-  const right = walk.evaluate(node.right, isLogical(kind) ? guarded(node.left, frame) : frame);
+  const right = walk.evaluate(node.right, isLogical(kind) ? narrowedScope(node.left, frame) : frame);
   if (kind === K.CommaToken) return last(walk, node, [left, right]);
   if (kind === K.InKeyword || kind === K.InstanceOfKeyword) return PLAIN;
   const operator = node.operatorToken.getText();
@@ -191,27 +197,31 @@ function binary(walk: Walk, node: ts.BinaryExpression, frame: Frame): Abstract {
     const around = refusedAround(node, operator, texts, isTraced(left));
     if (around) {
       refuse(around);
-      return REFUSED;
+      return ERROR_VALUE;
     }
     if (operator === "+" && [node.left, node.right].some(isText)) {
       walk.problem(hiddenCoercion.template("a string"), node.operatorToken);
       return PLAIN;
     }
     // What is refused on the left will be a value of the program, too.
-    const leftTraced = isTraced(left) || left === REFUSED;
+    const leftTraced = isTraced(left) || left === ERROR_VALUE;
     refuse(
       hiddenCoercion.arithmetic(base, texts, leftTraced, operator, choiceOf(node)),
       mended(node, base, leftTraced),
     );
   }
   if (compound) assign(walk, node.left, left, frame);
-  return traced && !compound ? REFUSED : PLAIN;
+  return traced && !compound ? ERROR_VALUE : PLAIN;
 }
 
 const isText = (node: ts.Expression): boolean => ts.isStringLiteralLike(unwrap(node));
 
 /** `(a, b)`, which drops `a`: a tuple of Python's. */
-function last(walk: Walk, node: ts.BinaryExpression, [left, right]: readonly [Abstract, Abstract]): Abstract {
+function last(
+  walk: Walk,
+  node: ts.BinaryExpression,
+  [left, right]: readonly [AbstractValue, AbstractValue],
+): AbstractValue {
   const around = node.parent.parent;
   const isGiven = ts.isCallExpression(around) || ts.isArrowFunction(around);
   const dropped = isTraced(left) || (isGiven && isTraced(right) && ts.isNumericLiteral(unwrap(node.left)));
@@ -243,7 +253,7 @@ function holdsIndex(walk: Walk, key: ts.Expression, frame: Frame): boolean {
 }
 
 /** The value of an index that was evaluated before: only names and members are asked again. */
-function indexValue(walk: Walk, e: ts.Expression, frame: Frame): Abstract {
+function indexValue(walk: Walk, e: ts.Expression, frame: Frame): AbstractValue {
   return ts.isIdentifier(e) || ts.isPropertyAccessExpression(e) ? walk.evaluate(e, frame) : PLAIN;
 }
 
@@ -312,7 +322,7 @@ function isNullish(node: ts.Expression): boolean {
   );
 }
 
-function prefixed(walk: Walk, node: ts.PrefixUnaryExpression | ts.PostfixUnaryExpression, frame: Frame): Abstract {
+function prefixed(walk: Walk, node: ts.PrefixUnaryExpression | ts.PostfixUnaryExpression, frame: Frame): AbstractValue {
   const value = walk.evaluate(node.operand, frame);
   const operator = ts.tokenToString(node.operator)!;
   const said = hiddenCoercion.unary(operator, unwrap(node.operand).getText());
@@ -325,11 +335,11 @@ function prefixed(walk: Walk, node: ts.PrefixUnaryExpression | ts.PostfixUnaryEx
 }
 
 /** Assigns to a variable, property or pattern, and refuses a variable that lives outside a traced loop or branch. */
-export function assign(walk: Walk, target: ts.Expression, value: Abstract, frame: Frame): Abstract {
+export function assign(walk: Walk, target: ts.Expression, value: AbstractValue, frame: Frame): AbstractValue {
   const left = unwrap(target);
   if (ts.isIdentifier(left)) {
     const binding = frame.scope.lookup(left.text);
-    const kind = binding && crossed(frame.region, binding.region);
+    const kind = binding && boundaryBetween(frame.region, binding.region);
     if (kind) walk.problem(outerAssignment.assigned(left.text, kind), left);
     if (binding) binding.value = join(binding.value, value);
   } else if (ts.isArrayLiteralExpression(left)) {
@@ -358,14 +368,14 @@ function withoutDefault(node: ts.Expression): ts.Expression {
 }
 
 /** The part of a value that a pattern selects. */
-export function part(value: Abstract, key: string): Abstract {
+export function part(value: AbstractValue, key: string): AbstractValue {
   return value.kind === "holder" && /^\d+$/.test(key) && !value.fields.has(key)
     ? weaken(elementOf(value))
     : member(value, key);
 }
 
 /** After `object.x = traced` the object holds a traced value. */
-function remember(target: ts.Expression, value: Abstract, frame: Frame): void {
+function remember(target: ts.Expression, value: AbstractValue, frame: Frame): void {
   if (!touches(value)) return;
   if (!ts.isPropertyAccessExpression(target) && !ts.isElementAccessExpression(target)) return;
   const owner = unwrap(target.expression);
@@ -377,9 +387,9 @@ function remember(target: ts.Expression, value: Abstract, frame: Frame): void {
     : holder(new Map(), fields.size > 0 || touches(rest) ? join(elementOf(binding.value), value) : value);
 }
 
-function object(walk: Walk, node: ts.ObjectLiteralExpression, frame: Frame): Abstract {
-  const fields = new Map<string, Abstract>();
-  let rest: Abstract = PLAIN;
+function object(walk: Walk, node: ts.ObjectLiteralExpression, frame: Frame): AbstractValue {
+  const fields = new Map<string, AbstractValue>();
+  let rest: AbstractValue = PLAIN;
   for (const each of node.properties) {
     if (ts.isPropertyAssignment(each)) fields.set(nameText(each.name), walk.evaluate(each.initializer, frame));
     else if (ts.isShorthandPropertyAssignment(each)) fields.set(each.name.text, walk.evaluate(each.name, frame));
@@ -404,7 +414,7 @@ function nameText(name: ts.PropertyName): string {
     : name.getText();
 }
 
-function array(walk: Walk, node: ts.ArrayLiteralExpression, frame: Frame): Abstract {
+function array(walk: Walk, node: ts.ArrayLiteralExpression, frame: Frame): AbstractValue {
   if (!node.elements.some(ts.isSpreadElement)) {
     return holder(new Map(node.elements.map((each, index) => [String(index), walk.evaluate(each, frame)])));
   }
@@ -414,10 +424,10 @@ function array(walk: Walk, node: ts.ArrayLiteralExpression, frame: Frame): Abstr
     if (list.kind === "range") walk.problem(earlyExit.collected(), each);
     return list.kind === "range" ? PLAIN : elementsOf(list) ? list : holder(new Map(), elementOf(list));
   });
-  return joined(node.elements.map((each, i) => (ts.isSpreadElement(each) ? values[i]! : listOf([values[i]!]))));
+  return concatLists(node.elements.map((each, i) => (ts.isSpreadElement(each) ? values[i]! : listOf([values[i]!]))));
 }
 
-function yielded(walk: Walk, node: ts.YieldExpression, frame: Frame): Abstract {
+function yielded(walk: Walk, node: ts.YieldExpression, frame: Frame): AbstractValue {
   const value = node.expression ? walk.evaluate(node.expression, frame) : PLAIN;
   const inLoop = frame.call.targets.some((target) => target.kind === "traced");
   if (inLoop || (node.asteriskToken && value.kind === "range")) frame.call.yields = "loops";
@@ -427,7 +437,7 @@ function yielded(walk: Walk, node: ts.YieldExpression, frame: Frame): Abstract {
 }
 
 /** `new Map(…)` and `new Set(…)`: neither may have traced values as keys. */
-function made(walk: Walk, node: ts.NewExpression, frame: Frame): Abstract {
+function made(walk: Walk, node: ts.NewExpression, frame: Frame): AbstractValue {
   const name = ts.isIdentifier(node.expression) ? node.expression.text : "";
   if (name === "Array" && node.arguments?.length === 1 && !ts.isSpreadElement(node.arguments[0]!))
     refuseLength(walk, node, [walk.evaluate(node.arguments[0]!, frame)]);
@@ -441,7 +451,7 @@ function made(walk: Walk, node: ts.NewExpression, frame: Frame): Abstract {
 }
 
 /** `new`, `typeof`, tagged templates, classes …: only their parts matter. */
-function others(walk: Walk, node: ts.Node, frame: Frame): Abstract {
+function others(walk: Walk, node: ts.Node, frame: Frame): AbstractValue {
   ts.forEachChild(node, (child) => {
     if (ts.isTypeNode(child)) return;
     if (ts.isTemplateSpan(child)) walk.evaluate(child.expression, frame);

@@ -1,10 +1,10 @@
 /** A source index over files that someone reads: from disk, or from memory. */
 import type { Location } from "../diagnostics/diagnostic.js";
 import type { ComparisonSite, SourceIndex } from "../ir/source.js";
-import { deepestNode, descending } from "./stack-guard.js";
+import { deepestNode, withStackGuard } from "./stack-guard.js";
 import type { Files } from "./imports.js";
 import { lintFiles } from "./lint.js";
-import { mendedCall } from "./call-fixes.js";
+import { fixedCall } from "./call-fixes.js";
 import { findSite, locate, siteIndex, type SiteIndex } from "./sites.js";
 import { withConfigs } from "./rewrite-configs.js";
 import { specPlaces } from "./spec-locations.js";
@@ -19,7 +19,7 @@ export function indexFiles(files: Files, beside: SourceIndex["beside"]): SourceI
     if (!file) return undefined;
     let index = indexes.get(file);
     if (!index) {
-      index = descending(
+      index = withStackGuard(
         () => siteIndex(file),
         () => deepestNode([file]),
       );
@@ -35,7 +35,7 @@ export function indexFiles(files: Files, beside: SourceIndex["beside"]): SourceI
     },
     mend(at, how) {
       const found = find(at);
-      return found && mendedCall(found.node, how);
+      return found && fixedCall(found.node, how);
     },
     beside,
     spec(at) {
@@ -47,7 +47,7 @@ export function indexFiles(files: Files, beside: SourceIndex["beside"]): SourceI
       return found && withConfigs(found.node, configs);
     },
     lint: (paths) =>
-      descending(
+      withStackGuard(
         () => lintFiles(paths, files, compared),
         () => deepestNode(paths.flatMap((path) => files.read(path) ?? [])),
       ),

@@ -3,7 +3,7 @@ import { ts } from "./typescript.js";
 import { earlyExit } from "../diagnostics/catalog/control-codes.js";
 import { outerAssignment } from "../diagnostics/catalog/source-codes.js";
 import {
-  type Abstract,
+  type AbstractValue,
   comparable,
   elementOf,
   holder,
@@ -13,14 +13,14 @@ import {
   TRACED,
   weaken,
 } from "./abstract-values.js";
-import { crossed, type Frame, type Walk } from "./regions.js";
+import { boundaryBetween, type Frame, type Walk } from "./regions.js";
 import { unwrap } from "./sites.js";
 
 /** Longer lists are not told apart element by element. */
 const MOST_PLACES = 64;
 
 /** The list of the number of elements in `Array.from({ length: 3 }, …)`. */
-function lengthOf(node: ts.CallExpression): Abstract | undefined {
+function lengthOf(node: ts.CallExpression): AbstractValue | undefined {
   const [list] = node.arguments;
   const only = list && ts.isObjectLiteralExpression(list) ? list.properties[0] : undefined;
   if (!only || !ts.isPropertyAssignment(only) || only.name.getText() !== "length") return undefined;
@@ -29,7 +29,12 @@ function lengthOf(node: ts.CallExpression): Abstract | undefined {
 }
 
 /** `Array.from(list, map)` */
-export function collect(walk: Walk, args: readonly Abstract[], frame: Frame, node: ts.CallExpression): Abstract {
+export function collect(
+  walk: Walk,
+  args: readonly AbstractValue[],
+  frame: Frame,
+  node: ts.CallExpression,
+): AbstractValue {
   const [list = PLAIN, map] = args;
   if (list.kind === "range") {
     walk.problem(earlyExit.collected(), node);
@@ -41,36 +46,41 @@ export function collect(walk: Walk, args: readonly Abstract[], frame: Frame, nod
 }
 
 /** After a traced element is added, an array holds traced values. */
-export function grow(walk: Walk, callee: ts.PropertyAccessExpression, args: readonly Abstract[], frame: Frame): void {
+export function grow(
+  walk: Walk,
+  callee: ts.PropertyAccessExpression,
+  args: readonly AbstractValue[],
+  frame: Frame,
+): void {
   const list = unwrap(callee.expression);
   if (!ts.isIdentifier(list) || !args.some(touches)) return;
   const binding = frame.scope.lookup(list.text);
   if (!binding) return;
-  const kind = crossed(frame.region, binding.region);
+  const kind = boundaryBetween(frame.region, binding.region);
   if (kind) walk.warning(outerAssignment.pushed(list.text, kind), callee.name);
   const all = binding.value.kind === "holder" && (binding.value.fields.size > 0 || touches(binding.value));
   binding.value = holder(new Map(), (all ? [elementOf(binding.value), ...args] : args).reduce(join));
 }
 
 /** An array of as many elements as another, as far as that is known. */
-function sameLength(list: Abstract, element: Abstract): Abstract {
+function sameLength(list: AbstractValue, element: AbstractValue): AbstractValue {
   const places = list.kind === "holder" ? [...list.fields.keys()].filter((key) => /^\d+$/.test(key)) : [];
   return holder(new Map(places.map((place) => [place, element])), element);
 }
 
 /** The elements of a list whose length is known, each by itself. An empty one may have got more since. */
-export function elementsOf(list: Abstract): readonly Abstract[] | undefined {
+export function elementsOf(list: AbstractValue): readonly AbstractValue[] | undefined {
   if (list.kind !== "holder" || list.fields.size === 0 || touches(list.rest)) return undefined;
   const places = [...list.fields.keys()];
   return places.every((place, i) => place === String(i)) ? [...list.fields.values()] : undefined;
 }
 
-export function listOf(elements: readonly Abstract[]): Abstract {
+export function listOf(elements: readonly AbstractValue[]): AbstractValue {
   return holder(new Map(elements.map((each, i) => [String(i), each])));
 }
 
 /** What several lists hold one after the other; anything else stands for itself. */
-export function joined(parts: readonly Abstract[]): Abstract {
+export function concatLists(parts: readonly AbstractValue[]): AbstractValue {
   const all = parts.map((each) => (each.kind === "holder" ? elementsOf(each) : [each]));
   return all.every((each) => each !== undefined)
     ? listOf(all.flat())
@@ -78,13 +88,18 @@ export function joined(parts: readonly Abstract[]): Abstract {
 }
 
 /** What `flatMap` gives if its function gives the same for each element. */
-function joinedCopies(list: Abstract, made: Abstract): Abstract | undefined {
+function joinedCopies(list: AbstractValue, made: AbstractValue): AbstractValue | undefined {
   const elements = elementsOf(list);
-  return elements ? joined(elements.map(() => made)) : undefined;
+  return elements ? concatLists(elements.map(() => made)) : undefined;
 }
 
 /** Methods that put the elements of a list of known length into another place. */
-function moved(list: Abstract, name: string, args: readonly Abstract[], node: ts.CallExpression): Abstract | undefined {
+function moved(
+  list: AbstractValue,
+  name: string,
+  args: readonly AbstractValue[],
+  node: ts.CallExpression,
+): AbstractValue | undefined {
   const elements = elementsOf(list);
   if (!elements) return undefined;
   switch (name) {
@@ -93,7 +108,7 @@ function moved(list: Abstract, name: string, args: readonly Abstract[], node: ts
     case "values":
       return list;
     case "concat":
-      return joined([list, ...args]);
+      return concatLists([list, ...args]);
     case "reverse":
     case "toReversed":
       return listOf(elements.toReversed());
@@ -101,7 +116,7 @@ function moved(list: Abstract, name: string, args: readonly Abstract[], node: ts
     case "toSorted":
       return sameLength(list, elementOf(list));
     case "flat":
-      return args.length === 0 ? joined(elements) : undefined;
+      return args.length === 0 ? concatLists(elements) : undefined;
     case "fill":
       return args.length === 1 ? sameLength(list, args[0]!) : undefined;
     case "entries":
@@ -124,12 +139,12 @@ function literalOf(node: ts.Expression | undefined): number | undefined {
 /** Array methods: what they give, and what their callbacks do with elements. */
 export function callArray(
   walk: Walk,
-  list: Abstract,
+  list: AbstractValue,
   name: string,
-  args: readonly Abstract[],
+  args: readonly AbstractValue[],
   frame: Frame,
   node: ts.CallExpression,
-): Abstract {
+): AbstractValue {
   const known = moved(list, name, args, node);
   if (!known) return passed(walk, list, name, args, frame);
   const [compare] = args;
@@ -138,9 +153,15 @@ export function callArray(
 }
 
 /** Array methods that pass elements to a callback, or give some of them. */
-function passed(walk: Walk, list: Abstract, name: string, args: readonly Abstract[], frame: Frame): Abstract {
+function passed(
+  walk: Walk,
+  list: AbstractValue,
+  name: string,
+  args: readonly AbstractValue[],
+  frame: Frame,
+): AbstractValue {
   const element = elementOf(list);
-  const call = (each: Abstract | undefined, given: readonly Abstract[]): Abstract =>
+  const call = (each: AbstractValue | undefined, given: readonly AbstractValue[]): AbstractValue =>
     each?.kind === "function" ? walk.invoke(each, given, frame.region) : PLAIN;
   const [first, second] = args;
   switch (name) {
@@ -192,6 +213,6 @@ function passed(walk: Walk, list: Abstract, name: string, args: readonly Abstrac
   }
 }
 
-function spread(value: Abstract): Abstract {
+function spread(value: AbstractValue): AbstractValue {
   return value.kind === "holder" ? elementOf(value) : value;
 }

@@ -18,7 +18,7 @@ const DEEP = 150;
 const BEYOND = 5_000;
 
 /** What `visit` gives. Where the stack ends, the expression that `deepest` finds is refused. */
-export function descending<Result>(visit: () => Result, deepest: () => Deepest): Result {
+export function withStackGuard<Result>(visit: () => Result, deepest: () => Deepest): Result {
   try {
     return visit();
   } catch (error) {
@@ -35,7 +35,7 @@ export function descending<Result>(visit: () => Result, deepest: () => Deepest):
 
 /** Parses a file. It is only parsed: no tsconfig, no lib, no program. */
 export function parseSource(path: string, text: string): ts.SourceFile {
-  return descending(
+  return withStackGuard(
     () => ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true),
     () => deepestBracket(path, text),
   );

@@ -3,11 +3,11 @@ import { ts } from "./typescript.js";
 import { unwrap } from "./sites.js";
 import { earlyExit } from "../diagnostics/catalog/control-codes.js";
 import { hiddenCoercion, tracedCondition } from "../diagnostics/catalog/source-codes.js";
-import { assign, guarded, part, questioned, weakenNames } from "./expressions.js";
-import { type Counted, countedLoop } from "./counted-loops.js";
+import { assign, narrowedScope, part, reportCondition, narrowNames } from "./expressions.js";
+import { type CountedLoop, countedLoop } from "./counted-loops.js";
 import { type Frame, inner, region, type Walk } from "./regions.js";
 import {
-  type Abstract,
+  type AbstractValue,
   elementOf,
   factOf,
   type FunctionNode,
@@ -15,7 +15,7 @@ import {
   isTraced,
   join,
   PLAIN,
-  REFUSED,
+  ERROR_VALUE,
   TRACED,
   weaken,
 } from "./abstract-values.js";
@@ -84,7 +84,7 @@ function declare(walk: Walk, list: ts.VariableDeclarationList, frame: Frame): vo
   for (const { name, initializer, type } of list.declarations) {
     const given = initializer ? walk.evaluate(initializer, frame) : PLAIN;
     // Once its operators are methods, the name holds a value of the program.
-    const value = given === REFUSED ? TRACED : given;
+    const value = given === ERROR_VALUE ? TRACED : given;
     if (value.kind === "range" && ts.isArrayBindingPattern(name)) {
       walk.problem(earlyExit.collected(), name);
     }
@@ -96,7 +96,7 @@ function declare(walk: Walk, list: ts.VariableDeclarationList, frame: Frame): vo
 }
 
 /** Declares the names of a pattern with their parts of the value. */
-export function bind(walk: Walk, name: ts.BindingName, value: Abstract, frame: Frame): void {
+export function bind(walk: Walk, name: ts.BindingName, value: AbstractValue, frame: Frame): void {
   if (ts.isIdentifier(name)) return frame.scope.declare(name.text, value, frame.region);
   name.elements.forEach((each, index) => {
     if (ts.isOmittedExpression(each)) return;
@@ -110,7 +110,7 @@ export function bind(walk: Walk, name: ts.BindingName, value: Abstract, frame: F
   });
 }
 
-function restOf(value: Abstract, from: number, isArray: boolean): Abstract {
+function restOf(value: AbstractValue, from: number, isArray: boolean): AbstractValue {
   if (value.kind !== "holder") return value.kind === "traced" ? holder(new Map(), value) : value;
   if (!isArray || value.fields.size === 0) return value;
   return holder(
@@ -121,11 +121,11 @@ function restOf(value: Abstract, from: number, isArray: boolean): Abstract {
 
 function branch(walk: Walk, node: ts.IfStatement, frame: Frame): void {
   walk.condition(node.expression, tracedCondition.if(), frame);
-  const arm = guarded(node.expression, frame);
+  const arm = narrowedScope(node.expression, frame);
   statement(walk, node.thenStatement, inner(arm), undefined);
   if (node.elseStatement) statement(walk, node.elseStatement, inner(arm), undefined);
   // `if (isPlain(x)) return …;` decides about everything below it, too.
-  weakenNames(questioned(node.expression), frame);
+  narrowNames(reportCondition(node.expression), frame);
 }
 
 function forOf(walk: Walk, node: ts.ForOfStatement, frame: Frame, label: string | undefined): void {
@@ -163,7 +163,7 @@ function plainLoop(walk: Walk, node: ts.IterationStatement, frame: Frame, label:
 }
 
 /** Whether a bound or the step is a value of the program, so that JavaScript cannot count. */
-function countsTraced(walk: Walk, { numbers }: Counted, frame: Frame): boolean {
+function countsTraced(walk: Walk, { numbers }: CountedLoop, frame: Frame): boolean {
   return numbers.some((each) => isTraced(walk.evaluate(each, frame)));
 }
 
@@ -174,7 +174,7 @@ function choose(walk: Walk, node: ts.SwitchStatement, frame: Frame, label: strin
     if (isTraced(value)) walk.problem(tracedCondition.switch(), expression);
   };
   check(node.expression);
-  const place = guarded(node.expression, inner(frame));
+  const place = narrowedScope(node.expression, inner(frame));
   within(frame, "switch", label, () => {
     for (const clause of node.caseBlock.clauses) {
       if (ts.isCaseClause(clause)) check(clause.expression);

@@ -4,7 +4,7 @@ import type { Edit, Location } from "../diagnostics/diagnostic.js";
 import { locate, unwrap } from "./sites.js";
 
 /** A node, and the text that should stand there. */
-export interface Mended {
+export interface TextReplacement {
   readonly node: ts.Node;
   readonly text: string;
 }
@@ -14,7 +14,7 @@ export function start(node: ts.Node): Location {
   return locate(file, node.getStart(file));
 }
 
-export function editOf({ node, text }: Mended): Edit {
+export function editOf({ node, text }: TextReplacement): Edit {
   return { at: start(node), end: locate(node.getSourceFile(), node.getEnd()), text };
 }
 

@@ -39,7 +39,7 @@ import { type Built, castBack, type Helpers, spell, type Speaker } from "./print
 import { staysCounted, staysWeak, type Strength } from "./weak-literals.js";
 import {
   hasEffect,
-  lastEffect,
+  endsWithEffect,
   MEMORY,
   type Usage,
   usageOf,
@@ -337,7 +337,7 @@ class BodyEmitter {
     this.#flush(writesOf(statement));
     this.#settle(statement.condition);
     this.#settle(statement.body);
-    this.#inline = lastEffect(statement.condition);
+    this.#inline = endsWithEffect(statement.condition);
     const before = this.emit(statement.condition);
     const test = this.#say(statement.condition.yields[0]!);
     const sites = this.#waiting.takeSites(statement.at);

@@ -2,7 +2,7 @@
 import { INT32_REACH, MAX_NUMEL } from "../../types/limits.js";
 import { H200 } from "../../compiled/device-properties.js";
 import type { KernelIR } from "../../ir/nodes.js";
-import { usesOf39 } from "../../analysis/version-requirements.js";
+import { usesOfTriton39 } from "../../analysis/version-requirements.js";
 import { walkAll } from "../../ir/walk.js";
 import { DESCRIPTOR_CLASS } from "../wrapper/descriptors.js";
 import { LAUNCH, LAUNCHES, WRAP_TRITON } from "../wrapper/helpers.js";
@@ -107,7 +107,7 @@ export function constants(kernels: readonly KernelIR[], isMentioned: (name: stri
 
 /** Makes the import fail under a Triton that lacks something the kernel uses. */
 export function newestNames(kernels: readonly KernelIR[]): Block {
-  const [first, ...others] = new Set(kernels.flatMap(usesOf39).map(({ name }) => name));
+  const [first, ...others] = new Set(kernels.flatMap(usesOfTriton39).map(({ name }) => name));
   if (first === undefined) return [];
   const version = py.call(
     "tuple",

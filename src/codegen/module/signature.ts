@@ -11,7 +11,7 @@ import type {
 } from "../../compiled/compiled-kernel.js";
 import { type Elem, isFloatElem } from "../../types/dtype.js";
 import { optionalSizes } from "../../analysis/optional-sizes.js";
-import { describedTensors, sizeMultiples } from "../../analysis/descriptor-tensors.js";
+import { tensorsViaDescriptor, requiredDivisors } from "../../analysis/descriptor-tensors.js";
 import {
   type ConstexprParam,
   isMemoryParam,
@@ -25,7 +25,7 @@ import {
   type Value,
 } from "../../ir/nodes.js";
 import type { OperatorIR } from "../../ir/operator-ir.js";
-import { arithmeticOf, operatorArithmetic } from "../../analysis/rounding-profile.js";
+import { roundingProfileOf, operatorRoundingProfile } from "../../analysis/rounding-profile.js";
 import { sharedStrides } from "../../analysis/preconditions.js";
 import { tileSizes } from "../../analysis/tile-sizes.js";
 import { rangeOf, walkAll } from "../../ir/walk.js";
@@ -37,7 +37,7 @@ import { kernelNames, moduleNames } from "./names.js";
 
 export function signatureOf(ir: KernelIR): Signature {
   const names = kernelNames(ir);
-  const multiples = sizeMultiples(ir);
+  const multiples = requiredDivisors(ir);
   const optional = optionalSizes(ir).map(({ param }) => param.name);
   const gpu = paramsOf(ir, "device").map(({ name }) => name);
   const tiles = tileSizes(ir).filter(({ param }) => param.from === "dim");
@@ -59,7 +59,7 @@ export function signatureOf(ir: KernelIR): Signature {
     ...drawnSignature(ir, names),
     dtypes: dtypeVariables(ir),
     contracted: contracted(ir),
-    arithmetic: arithmeticOf(ir),
+    arithmetic: roundingProfileOf(ir),
     ...atomicsOf(ir),
   };
 }
@@ -78,7 +78,7 @@ export function kernelArguments(ir: KernelIR): readonly KernelArgument[] {
 }
 
 function tensorSignatures(ir: KernelIR, names: KernelNames): readonly TensorSignature[] {
-  const described = new Set(describedTensors(ir).map(({ param }) => param));
+  const described = new Set(tensorsViaDescriptor(ir).map(({ param }) => param));
   const firsts = new Map(sharedStrides(ir).map(({ param, as }) => [param, as.name] as const));
   return paramsOf(ir, "tensor").map((param) => ({
     name: param.name,
@@ -166,7 +166,7 @@ export function operatorSignature(operator: OperatorIR): Signature {
     jit: jits[0]!,
     kernels: jits,
     ...(backward && { gradients: Object.keys(backward.results) }),
-    arithmetic: operatorArithmetic(operator),
+    arithmetic: operatorRoundingProfile(operator),
   };
 }
 

@@ -1,5 +1,5 @@
 /** The Python names of a kernel's arguments, in the `@triton.jit` function and in its wrapper. */
-import { tunedDescriptors } from "../../analysis/descriptor-tensors.js";
+import { descriptorsWithTunedBlocks } from "../../analysis/descriptor-tensors.js";
 import { isPerGpu } from "../../compiled/configs-by-gpu.js";
 import { fail } from "../../diagnostics/diagnostic.js";
 import { reservedName } from "../../diagnostics/catalog/definition-codes.js";
@@ -69,7 +69,7 @@ export function namesOfKernel(ir: KernelIR, source: SourceIndex | undefined, mod
   const opOut = shared(`${ir.name}_out_op`);
   const pruner = shared("_prune_configs");
   const configs = isPerGpu(ir.tuning.configs) ? shared("_configs") : "";
-  const blockSetter = tunedDescriptors(ir).length > 0 ? shared("_set_blocks") : "";
+  const blockSetter = descriptorsWithTunedBlocks(ir).length > 0 ? shared("_set_blocks") : "";
   const { parameters, tensors, strides } = argumentNames(ir, taken);
   // What the arguments are called does not depend on it.
   const externs = source ? embedExterns(ir, source, taken) : NO_EXTERNS;

@@ -2,7 +2,11 @@
 import { isKeyword } from "../names/names.js";
 import { fail } from "../../diagnostics/diagnostic.js";
 import { pythonName, reservedName } from "../../diagnostics/catalog/definition-codes.js";
-import { describedTensors, makesDescriptors, tunedDescriptors } from "../../analysis/descriptor-tensors.js";
+import {
+  tensorsViaDescriptor,
+  makesDescriptors,
+  descriptorsWithTunedBlocks,
+} from "../../analysis/descriptor-tensors.js";
 import { isTorchNamespace } from "../../compiled/torch-namespaces.js";
 import { isInt, members } from "../../types/dtype.js";
 import type { KernelIR } from "../../ir/nodes.js";
@@ -54,8 +58,9 @@ export function notTraceable(ir: KernelIR): string | undefined {
     return cannot("a launch that depends on properties of the GPU", "a graph is made before the GPU is known");
   const computed = params.find((param) => param.kind === "constexpr" && param.from === "heuristic");
   if (computed) return cannot(`the heuristic of ${computed.name}`);
-  if (tunedDescriptors(ir).length > 0) return cannot("configs with a hook, which sets the blocks of its descriptors");
-  if (describedTensors(ir).length > 0 || makesDescriptors(ir)) return cannot("tensor descriptors");
+  if (descriptorsWithTunedBlocks(ir).length > 0)
+    return cannot("configs with a hook, which sets the blocks of its descriptors");
+  if (tensorsViaDescriptor(ir).length > 0 || makesDescriptors(ir)) return cannot("tensor descriptors");
   const [option] = Object.entries(launch.options).filter(([, value]) => value !== false);
   if (option) return cannot(`the launch option ${option[0]}`);
   const isPassed = tuning.key === undefined && tuning.configs.some(({ numCtas }) => numCtas !== undefined);

@@ -1,5 +1,5 @@
 /** Functions of an emitted module that check one argument of its wrapper. */
-import { COUNTED } from "../../analysis/preconditions.js";
+import { INT32_LIMIT_MESSAGE } from "../../analysis/preconditions.js";
 import * as py from "../syntax/py-build.js";
 import type { FunctionDef } from "../syntax/py.js";
 import { helper } from "../syntax/helper-function.js";
@@ -117,11 +117,11 @@ const beyondInt32: FunctionDef = {
   ],
 };
 
-const tooLong = (helperName: string, by: keyof typeof COUNTED): FunctionDef => {
+const tooLong = (helperName: string, by: keyof typeof INT32_LIMIT_MESSAGE): FunctionDef => {
   const [label, sizes, name] = [py.name("label"), py.name("sizes"), py.name("name")];
   const largest = py.call("max", sizes, py.keyword("key", py.attribute(sizes, "get")));
   const size = { value: py.subscript(sizes, name) };
-  const text = py.fString({ value: label }, ": ", { value: name }, " is ", size, `, ${COUNTED[by]}`);
+  const text = py.fString({ value: label }, ": ", { value: name }, " is ", size, `, ${INT32_LIMIT_MESSAGE[by]}`);
   const who = by === "index" ? "the kernel" : "a descriptor";
   return {
     ...helper(helperName, "label **sizes", `The error for a size that ${who} does not count up to.`, ""),

@@ -1,5 +1,5 @@
 /** Support for tensor descriptors in a module: making those of the wrapper, and scratch memory for those of kernels. */
-import { makesDescriptors, tunedDescriptors } from "../../analysis/descriptor-tensors.js";
+import { makesDescriptors, descriptorsWithTunedBlocks } from "../../analysis/descriptor-tensors.js";
 import { type Argument, isValue, type KernelIR, type TensorParam, type Value } from "../../ir/nodes.js";
 import { type KernelNames, literalNumber } from "../names/kernel-names.js";
 import * as py from "../syntax/py-build.js";
@@ -26,7 +26,7 @@ export function scratch(ir: KernelIR): Block {
 /** `a_desc = TensorDescriptor.from_tensor(a, [BLOCK_M, BLOCK_K])`; a block that a config decides is set by its hook. */
 export function descriptorOf(context: WrapperContext, param: TensorParam, local: (value: Value) => Expression): Block {
   if (!param.block) return [];
-  const isOpen = tunedDescriptors(context.ir).includes(param);
+  const isOpen = descriptorsWithTunedBlocks(context.ir).includes(param);
   const dims = param.block.map((dim) => (isOpen ? py.number("1") : blockDim(dim, local)));
   const padding = param.padding === "nan" ? [py.keyword("padding", py.string("nan"))] : [];
   const made = py.call(`${DESCRIPTOR_CLASS}.from_tensor`, context.tensor(param), py.list(...dims), ...padding);
@@ -45,7 +45,7 @@ export function setsBlocks({ blockSetter }: KernelNames): readonly Keyword[] {
 /** The function that it names. */
 export function blockSetter(ir: KernelIR, names: KernelNames): Block {
   const args = py.name("args");
-  const body = tunedDescriptors(ir).map(({ pointer, block = [] }): Statement => {
+  const body = descriptorsWithTunedBlocks(ir).map(({ pointer, block = [] }): Statement => {
     const descriptor = py.subscript(args, py.string(names.parameters.get(pointer)!));
     const dims = block.map((dim) =>
       blockDim(dim, (value) => py.subscript(args, py.string(names.parameters.get(value)!))),

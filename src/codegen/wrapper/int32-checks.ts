@@ -1,5 +1,5 @@
 /** Checks of how far offsets and counts in int32 reach. */
-import { isOnlyDescribed } from "../../analysis/descriptor-tensors.js";
+import { isDescriptorOnly } from "../../analysis/descriptor-tensors.js";
 import { type PreconditionOf, preconditionsOf } from "../../analysis/preconditions.js";
 import { isValue, type TensorParam } from "../../ir/nodes.js";
 import * as py from "../syntax/py-build.js";
@@ -63,7 +63,7 @@ function reachesNoFurther(context: WrapperContext, param: TensorParam): boolean 
         param.contiguous &&
         !before.given &&
         before.offsets !== "int64" &&
-        !isOnlyDescribed(context.ir, before) &&
+        !isDescriptorOnly(context.ir, before) &&
         sameShape(context, before, param),
     );
 }

@@ -3,7 +3,7 @@
  * outputs and launches. It never waits for the GPU.
  */
 import { writtenPointers } from "../../analysis/memory-effects.js";
-import { isOnlyDescribed } from "../../analysis/descriptor-tensors.js";
+import { isDescriptorOnly } from "../../analysis/descriptor-tensors.js";
 import { optionalSizes } from "../../analysis/optional-sizes.js";
 import { preconditionsOf } from "../../analysis/preconditions.js";
 import {
@@ -233,7 +233,7 @@ class WrapperEmitter extends WrapperScope {
       const all = this.names.strides.get(param.name)!;
       // Memory that only a descriptor accesses has no computed offsets, so strides that the kernel does not take are
       // unused here.
-      const isOnly = isOnlyDescribed(this.ir, param);
+      const isOnly = isDescriptorOnly(this.ir, param);
       const strides = all.map((name) => (name !== undefined && isOnly && !this.#strideUsed(name) ? undefined : name));
       if (!strides.some((name) => name !== undefined)) return [];
       const targets = strides.map((name) => py.name(name ?? "_"));

@@ -1,5 +1,5 @@
 /** What an access reaches: for each lane the index of an element of a tensor, and whether the lane is active. */
-import type { Bounds, ViewAxis } from "../../analysis/view-bounds.js";
+import type { BoundsChecks, ViewAxis } from "../../analysis/view-bounds.js";
 import {
   type Argument,
   isList,
@@ -27,14 +27,14 @@ import { strideName } from "./launch.js";
 import { inputElement } from "./input-elements.js";
 import { at, broadcastLane, broadcastShape, isOne, namesOf, type Symbolic, type TermTile, tile } from "./symbolic.js";
 
-export type ViewMasks = (place: ViewAxis) => Bounds;
+export type ViewMasks = (place: ViewAxis) => BoundsChecks;
 
 /** One axis of a tensor, as an access indexes it. */
 export interface AccessedAxis {
   readonly index: Term;
   readonly size: Term;
   /** The bounds that the emitted code compares, so that they hold of every active lane. */
-  readonly masks: Bounds;
+  readonly masks: BoundsChecks;
   /** The author says that the index is in bounds. */
   readonly claimed: boolean;
 }

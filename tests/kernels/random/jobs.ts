@@ -11,7 +11,7 @@ import { dtypeTargets } from "../../../src/types/targets.js";
 import { resultsOf, walkAll } from "../../../src/ir/walk.js";
 import { fail } from "../../../src/diagnostics/diagnostic.js";
 import { showType } from "../../../src/types/types.js";
-import { usesOf39 } from "../../../src/analysis/version-requirements.js";
+import { usesOfTriton39 } from "../../../src/analysis/version-requirements.js";
 import { lowerViews } from "../../../src/lower/views.js";
 import { argumentsOf, type Arguments, type Shape } from "../../triton/compile/arguments.js";
 import { dtypeUnsupported } from "../../../src/diagnostics/catalog/rule-codes.js";
@@ -54,7 +54,7 @@ export function checked(random: RandomKernel): Accepted {
       if (targets && !targets.cuda) fail(dtypeUnsupported(`${showType(type)}: NVIDIA has no such dtype`));
     }
   });
-  const since39 = usesOf39(ir).length > 0;
+  const since39 = usesOfTriton39(ir).length > 0;
   return { ...random, compiled, ir, since39 };
 }
 

@@ -5,7 +5,7 @@
  */
 import { type DTypeName, dtypeTable, isFp8, isInt } from "../../../src/types/dtype.js";
 import { isLiteral, isValue, type KernelIR, type OpStatement, type Value } from "../../../src/ir/nodes.js";
-import { usesOf39 } from "../../../src/analysis/version-requirements.js";
+import { usesOfTriton39 } from "../../../src/analysis/version-requirements.js";
 import { argumentsOf, valuesIn, walkAll } from "../../../src/ir/walk.js";
 
 export type Place = "interpreter" | "3.6";
@@ -98,7 +98,7 @@ export function unlike(ir: KernelIR): Unlike {
     if (statement.kind === "op") for (const result of statement.results) madeBy.set(result, statement);
   });
   const found: Partial<Record<Place, string>> = {};
-  if (usesOf39(ir).length > 0) found["3.6"] = "it asks for what Triton has since 3.9";
+  if (usesOfTriton39(ir).length > 0) found["3.6"] = "it asks for what Triton has since 3.9";
   walkAll(ir, (statement) => {
     if (statement.kind !== "op") return;
     for (const { place, why, is } of differences)

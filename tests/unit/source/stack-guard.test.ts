@@ -1,7 +1,7 @@
 /** Expressions too deep for JavaScript's stack are refused at their line, where a RangeError had no place. */
 import { expect, test } from "vitest";
 import { TileScriptError } from "../../../src/diagnostics/diagnostic.js";
-import { descending } from "../../../src/source/stack-guard.js";
+import { withStackGuard } from "../../../src/source/stack-guard.js";
 import { indexTexts } from "../../../src/source/file-texts.js";
 
 const FILE = "/deep.ts";
@@ -34,7 +34,7 @@ test("a few hundred levels are read", () => {
 
 test("what a swallowed end of the stack leads to is refused alike, and a mistake of another kind is not", () => {
   const failing = (error: Error, depth: number) => () =>
-    descending(
+    withStackGuard(
       () => {
         throw error;
       },

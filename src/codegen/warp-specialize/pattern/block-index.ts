@@ -1,6 +1,6 @@
 /** Indices that count up from a scalar: `pid * BLOCK + tl.arange(0, BLOCK)`, wrapped or claimed in bounds. */
 import { type Argument, isLiteral, isValue, type Statement, type Value } from "../../../ir/nodes.js";
-import { keepsInteger } from "../../../analysis/integers.js";
+import { isLosslessIntegerCast } from "../../../analysis/integers.js";
 import type { Dim } from "../../../types/shape.js";
 
 export interface BlockIndex {
@@ -23,7 +23,7 @@ export function blockIndexOf(index: Argument, made: ReadonlyMap<Value, Statement
   if (first === undefined) return undefined;
   // A cast to fewer bits wraps.
   if (op.facts.isIdentity) {
-    const isSame = isValue(first) && isValue(index) && keepsInteger(index.type, first.type);
+    const isSame = isValue(first) && isValue(index) && isLosslessIntegerCast(index.type, first.type);
     return isSame ? blockIndexOf(first, made) : undefined;
   }
   if (second === undefined) return undefined;

@@ -4,7 +4,7 @@ import type { Location } from "../diagnostics/diagnostic.js";
 import { permute, sizeOf } from "../numerics/array.js";
 import { stepsAlong } from "../values/axis-lanes.js";
 import type { Addresses, Allocation } from "../values/runtime-values.js";
-import type { Lanes } from "./lanes.js";
+import type { AccessLanes } from "./lanes.js";
 
 /** How many lanes are kept: with two axes, about 70 MB. */
 const MOST_LANES = 4_000_000;
@@ -24,7 +24,13 @@ export class AccessRecord {
     this.#grids.push(grid);
   }
 
-  note(kind: AccessKind, address: Addresses, lanes: Lanes, at: Location | undefined, program: readonly number[]): void {
+  note(
+    kind: AccessKind,
+    address: Addresses,
+    lanes: AccessLanes,
+    at: Location | undefined,
+    program: readonly number[],
+  ): void {
     const { wanted } = this;
     if (wanted !== "all" && program.some((id, axis) => id !== (wanted[axis] ?? 0))) return;
     const { allocation, shape: tile } = address;

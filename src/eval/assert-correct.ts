@@ -8,7 +8,7 @@ import { formatLocation } from "../diagnostics/diagnostic.js";
  *
  * @throws Error that names the case, and the wrong element or the finding's line.
  */
-export function checked({ name }: Pick<Signature, "name">, at: TestCase, evaluation: Evaluation): Evaluation {
+export function assertCorrect({ name }: Pick<Signature, "name">, at: TestCase, evaluation: Evaluation): Evaluation {
   const { comparison, findings, unchecked } = evaluation;
   const where = `${name} at ${formatSizes(at.sizes)}, config ${at.config}`;
   const [first, ...others] = findings;

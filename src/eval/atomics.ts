@@ -4,7 +4,7 @@ import type { Location } from "../diagnostics/diagnostic.js";
 import { uninitialized, waitsForever, writeToInput } from "../diagnostics/catalog/finding-codes.js";
 import { sizeOf, type TileArray, tileArray } from "../numerics/array.js";
 import type { Addresses, AtomicAccess, Constant } from "../values/runtime-values.js";
-import { noteAtomic } from "./shadow-memory.js";
+import { recordAtomic } from "./shadow-memory.js";
 import { lanesOf, type Mask } from "./lanes.js";
 import { spread, tensorOf, union } from "./memory-access.js";
 import type { Sanitizer } from "./sanitizer.js";
@@ -36,7 +36,7 @@ export function atomic(
     const used = poison.map((flag, i) => flag & performed[i]!);
     sanitizer.lanes(uninitialized.code, used, shape, at, (lane) => uninitialized.atomic(tensor.nameOf(offsets[lane]!)));
   }
-  const empty = noteAtomic(tensor, address, performed, { reads, writes: change !== undefined }, sanitizer, at);
+  const empty = recordAtomic(tensor, address, performed, { reads, writes: change !== undefined }, sanitizer, at);
   meet(tensor, address, performed, order, sanitizer);
   const memory = tensor.data as unknown as Elements;
   const before = old as unknown as Elements;
@@ -62,7 +62,7 @@ export function poll(
   const tensor = tensorOf(address);
   const { shape, offsets } = address;
   const { performed } = lanesOf(tensor, address, undefined, "poll", sanitizer, at);
-  noteAtomic(tensor, address, performed, { reads: true, writes: false }, sanitizer, at);
+  recordAtomic(tensor, address, performed, { reads: true, writes: false }, sanitizer, at);
   meet(tensor, address, performed, order, sanitizer);
   const memory = tensor.data as unknown as Elements;
   const wanted = spread(expected, tensor.dtype, shape).data as unknown as Elements;

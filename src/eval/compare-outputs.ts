@@ -111,7 +111,7 @@ function judgeIntegers(
 const short = (x: number | bigint): number | bigint => (Number.isSafeInteger(Number(x)) ? Number(x) : x);
 
 /** One comparison for several outputs. */
-export function joined(comparisons: readonly Comparison[]): Comparison {
+export function mergeComparisons(comparisons: readonly Comparison[]): Comparison {
   return comparisons.reduce((a, b) => {
     const isWorse = a.correct === b.correct ? b.maxAbsDiff > a.maxAbsDiff : !b.correct;
     const [first, second] = isWorse ? [b, a] : [a, b];

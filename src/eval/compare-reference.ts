@@ -12,12 +12,12 @@ import type { KernelIR } from "../ir/nodes.js";
 import { isFloat } from "../numerics/numeric.js";
 import type { ReferenceInputs } from "../torch/node.js";
 import type { DTypeName } from "../types/dtype.js";
-import { joined } from "./compare-outputs.js";
+import { mergeComparisons } from "./compare-outputs.js";
 import type { RunResult } from "./evaluate-kernel.js";
 import { ReferenceOutputs, type Tolerances } from "./reference-outputs.js";
 
 /** The comparison with the reference, if there is one, and what could not be compared. */
-export interface Judged {
+export interface ReferenceComparison {
   readonly comparison?: Comparison;
   readonly unchecked: readonly string[];
 }
@@ -26,20 +26,20 @@ export interface Judged {
  * Compares the outputs of a run, and its algorithm, with the reference. `rerun` runs the kernel again, unrounded.
  * `given` is the author's tolerance, which holds for the algorithm too.
  */
-export function judge(
+export function compareWithReference(
   face: KernelIR,
   { outputs, findings }: Pick<RunResult, "outputs" | "findings">,
   known: ReferenceInputs,
   tolerance: Tolerances | undefined,
   given: GivenTolerance,
   rerun: () => Pick<RunResult, "outputs" | "rounded">,
-): Judged {
+): ReferenceComparison {
   if (!tolerance) return { unchecked: ["no tolerance was given, so the numbers were not compared with the reference"] };
   const reference = new ReferenceOutputs(face, known);
   const found = reference.compare(outputs, tolerance);
   if (typeof found === "string") return { unchecked: [found] };
   if (found.length === 0) return { unchecked: [] };
-  const comparison = joined(found);
+  const comparison = mergeComparisons(found);
   if (findings.length > 0) return { comparison, unchecked: [] };
   const doubtful = new Set(found.flatMap(({ correct, worst }) => (correct || !worst ? [] : [worst.output])));
   const apart = algorithm(reference, given, rerun, doubtful);
@@ -75,7 +75,7 @@ function algorithm(
   const wrong = found.filter(({ correct }) => !correct);
   if (wrong.length === 0) return "agrees";
   const [rounds] = run.rounded;
-  if (!rounds) return { ...joined(wrong), finds: "mistake" };
+  if (!rounds) return { ...mergeComparisons(wrong), finds: "mistake" };
   const names = wrong.flatMap(({ worst }) => worst?.output ?? []).join(", ");
   const where = rounds.at ? ` at ${formatLocation(rounds.at)}` : "";
   return `${ALGORITHM_CHECK}, of ${names}: tl.${rounds.op.name}${where} computes in its own dtype`;

@@ -10,7 +10,7 @@ import { type ConstexprType, literalValue, type Type } from "../types/types.js";
 import type { Bindings } from "./bindings.js";
 
 /** What an op's own rule says of such a number, which Triton would refuse: 300 beside a tile of int8. */
-export function refusedNumber(ir: KernelIR, bindings: Bindings, constant: Constants): string | undefined {
+export function constantOutOfRange(ir: KernelIR, bindings: Bindings, constant: Constants): string | undefined {
   for (const statement of compiledOps(ir, constant)) {
     const given = argumentsOf(statement);
     const types = given.map(typeOfArgument);

@@ -24,7 +24,7 @@ import { Bindings } from "./bindings.js";
 import { launchOf } from "./case-launch.js";
 
 /** The work of one case of a kernel. */
-export function workOf(ir: KernelIR, at: TestCase): Traffic {
+export function estimateWork(ir: KernelIR, at: TestCase): Traffic {
   const bindings = new Bindings(ir, launchOf(ir, at));
   const grid = bindings.host(ir.grid).map(Number);
   const programs = product(grid);

@@ -17,7 +17,7 @@ import type { Bindings } from "./bindings.js";
 type Args = Readonly<Record<string, Runtime>>;
 
 /** Whether an op keeps its dtypes. Accesses never do: memory holds what ops give. */
-export function keepsDTypes(statement: OpStatement, bindings: Bindings): boolean {
+export function isDTypeSensitive(statement: OpStatement, bindings: Bindings): boolean {
   const { op, results } = statement;
   if (!bindings.unrounded || op.effect !== "pure") return false;
   const gives = (elem: (elem: Elem) => DTypeName): "refused" | boolean => {
@@ -53,7 +53,7 @@ function withElem(type: Type, elem: (elem: Elem) => DTypeName): Type {
  * An op's computation in the author's dtypes, of values held in float64. `rounded` is called when its result cannot be
  * exact: when it takes floats that its dtype does not hold, or gives floats that are not what the bits of others say.
  */
-export function inOwnDTypes(
+export function evaluateInDeclaredDTypes(
   statement: OpStatement,
   compute: (args: Args) => Runtime | readonly Runtime[],
   bindings: Bindings,

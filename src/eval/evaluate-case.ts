@@ -8,11 +8,11 @@ import { walkAll } from "../ir/walk.js";
 import { Prints } from "./prints.js";
 import { AccessRecord } from "./access-record.js";
 import { Bindings, type Launch } from "./bindings.js";
-import { checkRoom } from "./memory-limit.js";
+import { checkMemoryLimit } from "./memory-limit.js";
 import { checkHostValues } from "./host-values.js";
 import { evaluateForms } from "./emitted-form.js";
 import { evaluateKernel, type RunResult } from "./evaluate-kernel.js";
-import { judge } from "./compare-reference.js";
+import { compareWithReference } from "./compare-reference.js";
 import type { Tolerances } from "./reference-outputs.js";
 import { checkRanges, describedInputs, makeInputs } from "./make-inputs.js";
 import { launchOf, rangesOf, sizesOf } from "./case-launch.js";
@@ -36,7 +36,7 @@ export function evaluateCase(
   const launch = launchOf(ir, at);
   const bindings = new Bindings(ir, launch);
   checkHostValues(ir, bindings);
-  checkRoom(ir, bindings, at.absent);
+  checkMemoryLimit(ir, bindings, at.absent);
   const inputs = { ...inputsOf(ir, signature, at, special ?? at.special), ...given };
   checkRanges(signature, inputs, rangesOf(ir, at), { inputs: withoutGiven(ir, given), at: ir.at });
   const { absent = [], layouts, seed } = at;
@@ -53,7 +53,7 @@ export function evaluateCase(
   const { outputs, findings, more, reached } = result;
   const missing = Object.fromEntries(absent.map((name) => [name, null]));
   const known = { ...numbersOf(ir, launch), ...inputs, ...missing };
-  const { unchecked, ...verdict } = judge(ir, result, known, tolerance, override, () =>
+  const { unchecked, ...verdict } = compareWithReference(ir, result, known, tolerance, override, () =>
     evaluateKernel(ir, { ...run, nonFinite: false, unrounded: true, record: undefined, prints: undefined }),
   );
   const unlisted = more > 0 ? [`${more} more findings are not listed`] : [];

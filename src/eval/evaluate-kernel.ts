@@ -23,14 +23,14 @@ import {
 import type { Addresses, DescriptorRuntime, Runtime } from "../values/runtime-values.js";
 import type { AccessRecord } from "./access-record.js";
 import { Bindings, type Launch } from "./bindings.js";
-import { checkRoom } from "./memory-limit.js";
+import { checkMemoryLimit } from "./memory-limit.js";
 import { Program } from "./program.js";
 import type { Prints } from "./prints.js";
 import { programOrder } from "./program-order.js";
 import { Sanitizer } from "./sanitizer.js";
-import { APART, Tensor, UnknownAddress } from "./tensor.js";
+import { ALLOCATION_GAP, Tensor, UnknownAddress } from "./tensor.js";
 import { TimeLimit } from "./time-limit.js";
-import { namingLoads } from "./poison-sources.js";
+import { attributeToLoads } from "./poison-sources.js";
 
 export interface Run extends Launch {
   /** Values of each input and updated tensor, by name. */
@@ -71,7 +71,7 @@ export interface RunResult {
 export function evaluateKernel(ir: KernelIR, run: Run): RunResult {
   const bindings = new Bindings(ir, run);
   checkHostValues(ir, bindings);
-  checkRoom(ir, bindings, run.absent);
+  checkMemoryLimit(ir, bindings, run.absent);
   const grid = bindings.host(ir.grid).map(Number);
   const tensors = new Map(
     ir.params.flatMap((param) =>
@@ -110,7 +110,7 @@ export function evaluateKernel(ir: KernelIR, run: Run): RunResult {
   });
   return {
     outputs: Object.fromEntries(written.map((tensor) => [tensor.name, read(tensor)])),
-    findings: sanitizer.findings.list(namingLoads(ir, sanitizer.unset)),
+    findings: sanitizer.findings.list(attributeToLoads(ir, sanitizer.unset)),
     more: sanitizer.findings.left,
     reached: [...sanitizer.reached],
     rounded: [...program.running.rounded],
@@ -185,7 +185,7 @@ function layOut(values: ReadonlyMap<Value, Runtime>): readonly Tensor[] {
   const tensors = [...values.values()].flatMap((value) =>
     hasMemory(value) && value.allocation instanceof Tensor ? [value.allocation] : [],
   );
-  tensors.forEach((tensor, i) => (tensor.base = BigInt(i + 1) * APART));
+  tensors.forEach((tensor, i) => (tensor.base = BigInt(i + 1) * ALLOCATION_GAP));
   return tensors;
 }
 

@@ -29,7 +29,7 @@ import { Bindings } from "./bindings.js";
 import { evaluateForms } from "./emitted-form.js";
 import { notEvaluated } from "./evaluate-case.js";
 import type { Run, RunResult } from "./evaluate-kernel.js";
-import { judge } from "./compare-reference.js";
+import { compareWithReference } from "./compare-reference.js";
 import type { Tolerances } from "./reference-outputs.js";
 import { checkElements } from "./memory-limit.js";
 import { checkRanges, describedInputs, makeInputs } from "./make-inputs.js";
@@ -38,7 +38,7 @@ import { refusal } from "./refusal.js";
 import { NotEvaluated } from "../torch/errors.js";
 import { evaluateReference } from "../torch/evaluate-torch.js";
 import { UnknownAddress } from "./tensor.js";
-import { workOf } from "./cost-estimate.js";
+import { estimateWork } from "./cost-estimate.js";
 
 /** A number, a flag or a choice. */
 type Scalar = number | boolean | string;
@@ -56,7 +56,7 @@ export function operatorRefusal(operator: OperatorIR, at: TestCase): string | un
 
 /** The work of the launches whose arguments the case decides. */
 export function operatorWork(operator: OperatorIR, at: TestCase): Work {
-  const works = launchesKnown(operator, at).map(([kernel, launched]) => workOf(kernel, launched));
+  const works = launchesKnown(operator, at).map(([kernel, launched]) => estimateWork(kernel, launched));
   const guessed = works.some((work) => work.guessed) && ({ guessed: true } as const);
   return works.reduce<Work>((all, { ops, lanes }) => ({ ...all, ops: all.ops + ops, lanes: all.lanes + lanes }), {
     ops: 0,
@@ -146,7 +146,7 @@ export function evaluateOperator(
   try {
     const result = new Steps(operator, at, known, { order, nonFinite, until, lowered, record }).run();
     const { outputs, findings, more, reached } = result;
-    const { unchecked, ...verdict } = judge(face, result, known, tolerance, override, () =>
+    const { unchecked, ...verdict } = compareWithReference(face, result, known, tolerance, override, () =>
       new Steps(operator, at, known, { order, until, unrounded: true }).run(),
     );
     const besides = [

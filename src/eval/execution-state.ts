@@ -13,7 +13,7 @@ import { TimeLimit } from "./time-limit.js";
 type Triple = readonly [number, number, number];
 
 /** The state of one launch. */
-export interface Launched {
+export interface LaunchState {
   readonly memory: readonly Tensor[];
   readonly sanitizer: Sanitizer;
   readonly grid: Triple;
@@ -21,7 +21,7 @@ export interface Launched {
   readonly prints?: Prints | undefined;
 }
 
-export class Running {
+export class ExecutionState {
   memory: readonly Tensor[] = [];
   sanitizer = new Sanitizer([]);
   grid: Triple = [0, 0, 0];
@@ -34,7 +34,7 @@ export class Running {
   limit = new TimeLimit();
   prints: Prints | undefined;
 
-  launch({ memory, sanitizer, grid, limit, prints }: Launched): void {
+  launch({ memory, sanitizer, grid, limit, prints }: LaunchState): void {
     this.prints = prints;
     this.limit = limit;
     this.memory = memory;
@@ -58,7 +58,7 @@ export class Running {
   /** Starts a program; numbers count from 1. */
   begin(number: number): void {
     this.limit.check(this.at);
-    this.sanitizer.begin(number);
+    this.sanitizer.enterProgram(number);
     const [x = 0, y = 0, z = 0] = this.sanitizer.program(number);
     this.program = [x, y, z];
   }
@@ -80,7 +80,7 @@ class StatementContext implements Context {
 
   constructor(
     readonly results: readonly ResultType[],
-    readonly running: Running,
+    readonly running: ExecutionState,
     readonly at: Location | undefined,
   ) {
     this.result = results[0] ?? NO_RESULT;
@@ -123,7 +123,7 @@ class StatementContext implements Context {
   }
 
   undefine(said: Parameters<Context["undefine"]>[0]): void {
-    this.running.sanitizer.undefine(said, this.at);
+    this.running.sanitizer.recordPoison(said, this.at);
   }
 
   report(...[said, shape, lanes]: Parameters<Context["report"]>): void {

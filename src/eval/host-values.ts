@@ -32,12 +32,12 @@ export function divisionByZero(
 }
 
 /** Whether a value of a host block follows from a division by zero. */
-export function isLost(value: Argument, block: HostBlock, bindings: Bindings): boolean {
+export function dependsOnDivisionByZero(value: Argument, block: HostBlock, bindings: Bindings): boolean {
   if (!isValue(value)) return false;
   const made = block.block.statements.find((statement) => resultsOf(statement).includes(value));
   // The caller may give an infinite scalar.
   if (isInfinite(value, bindings) && (made || !((value.parameter ?? "") in bindings.scalars))) return true;
-  return made !== undefined && argumentsOf(made).some((operand) => isLost(operand, block, bindings));
+  return made !== undefined && argumentsOf(made).some((operand) => dependsOnDivisionByZero(operand, block, bindings));
 }
 
 /** Whether finite operands gave a number that is not. */

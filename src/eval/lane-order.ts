@@ -29,11 +29,11 @@ export function firstKey(shape: readonly number[]): Key {
 
 /** `lane (3) of a [64] tile` */
 export function nameOfLane(key: Key): string {
-  if (key === SEVERAL) return "several lanes";
+  if (key === MULTIPLE_READERS) return "several lanes";
   const shape = shapes[Math.floor(key / LANES)]!;
   if (shape.length === 0) return "a scalar access";
   return `lane (${coordinates(shape, key % LANES).join(", ")}) of a [${shape.join(", ")}] tile`;
 }
 
 /** Stands for the lanes of an element that more than one has read. */
-export const SEVERAL: Key = -1;
+export const MULTIPLE_READERS: Key = -1;

@@ -12,7 +12,7 @@ import type { Tensor } from "./tensor.js";
 
 export type Mask = TileArray | boolean | undefined;
 
-export interface Lanes {
+export interface AccessLanes {
   readonly performed: Uint8Array;
   /** Lanes that an explicit mask turns off, except those that the view masks itself. */
   readonly masked?: Uint8Array | undefined;
@@ -27,9 +27,9 @@ export function lanesOf(
   kind: AccessKind,
   sanitizer: Sanitizer,
   at: Location | undefined,
-): Lanes {
+): AccessLanes {
   const lanes = decided(tensor, address, mask, does[kind], sanitizer, at);
-  sanitizer.saw(kind, address, lanes, at);
+  sanitizer.recordAccess(kind, address, lanes, at);
   return lanes;
 }
 
@@ -47,7 +47,7 @@ function decided(
   does: "read" | "written",
   sanitizer: Sanitizer,
   at: Location | undefined,
-): Lanes {
+): AccessLanes {
   const { shape, inside, broken, poison, offsets } = address;
   const size = sizeOf(shape);
   if (inside && mask === undefined && !broken && !poison) return { performed: inside };

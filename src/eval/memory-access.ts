@@ -7,11 +7,11 @@ import { laneConflict, uninitialized, writeToInput } from "../diagnostics/catalo
 import { broadcastTo, either, full, type TileArray, tileArray } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
 import type { DTypeName } from "../types/dtype.js";
-import { kindOf, loopsOf, movable } from "../numerics/lane-loops.js";
+import { kindOf, loopsOf, copyView } from "../numerics/lane-loops.js";
 import { isBig, type NumberData, type TileData } from "../numerics/numeric.js";
-import { unset, allocate } from "../numerics/buffer-pool.js";
+import { allocateUninitialized, allocate } from "../numerics/buffer-pool.js";
 import type { Addresses, Constant } from "../values/runtime-values.js";
-import { noteRead, noteWrite } from "./shadow-memory.js";
+import { recordRead, recordWrite } from "./shadow-memory.js";
 import { coordinates } from "./findings.js";
 import { lanesOf, type Mask } from "./lanes.js";
 import type { Sanitizer } from "./sanitizer.js";
@@ -30,11 +30,11 @@ export function load(
   const tensor = tensorOf(address);
   const { shape } = address;
   const { performed, masked, refused } = lanesOf(tensor, address, mask, "load", sanitizer, at);
-  const empty = noteRead(tensor, address, performed, sanitizer, at);
+  const empty = recordRead(tensor, address, performed, sanitizer, at);
   const rest = other === undefined ? undefined : spread(other, tensor.dtype, shape);
   // Lanes that a view masks hold 0 unless there is `other`.
   const data = rest ? copyOf(rest.data) : allocate(tensor.dtype, performed.length);
-  const to = movable(data);
+  const to = copyView(data);
   gather(kindOf(to))(tensor.words, to, address.offsets, performed);
   const left = rest ? rest.poison && off(rest.poison, performed) : masked;
   const poison = union([refused, empty, left]);
@@ -43,7 +43,7 @@ export function load(
 }
 
 function copyOf(data: TileData): TileData {
-  const copy = unset(kindOf(data), data.length);
+  const copy = allocateUninitialized(kindOf(data), data.length);
   (copy as NumberData).set(data as NumberData);
   return copy;
 }
@@ -64,8 +64,8 @@ export function store(address: Addresses, value: Value, mask: Mask, sanitizer: S
       uninitialized.stored(tensor.nameOf(offsets[lane]!)),
     );
   }
-  const values = movable(data);
-  const isRepeated = noteWrite(tensor, address, performed, values, sanitizer, at);
+  const values = copyView(data);
+  const isRepeated = recordWrite(tensor, address, performed, values, sanitizer, at);
   scatter(kindOf(tensor.words))(values, tensor.words, offsets, performed);
   if (isRepeated) reportConflicts(tensor, address, data, performed, sanitizer, at);
 }

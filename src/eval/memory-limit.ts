@@ -7,7 +7,7 @@ const MOST_PROGRAMS = 2 ** 24;
 const MOST_ELEMENTS = 2 ** 30;
 
 /** @throws RangeError for a case with more programs or elements than the evaluator has room for. */
-export function checkRoom(ir: KernelIR, bindings: Bindings, absent?: readonly string[]): void {
+export function checkMemoryLimit(ir: KernelIR, bindings: Bindings, absent?: readonly string[]): void {
   const grid = bindings.host(ir.grid).map(Number);
   const programs = product(grid);
   if (programs > MOST_PROGRAMS)

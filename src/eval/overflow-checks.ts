@@ -13,18 +13,18 @@ import type { Runtime } from "../values/runtime-values.js";
 import type { Message } from "../diagnostics/catalog/define-code.js";
 import type { FindingCode } from "../diagnostics/catalog/index.js";
 import { indexValues } from "../analysis/index-values.js";
-import type { Running } from "./execution-state.js";
+import type { ExecutionState } from "./execution-state.js";
 
 type Args = Readonly<Record<string, Runtime>>;
 /** Checks one op's operands and result. */
-export type Watch = (args: Args, result: Runtime) => void;
+export type OpCheck = (args: Args, result: Runtime) => void;
 
-export class Arithmetic {
+export class OverflowChecker {
   readonly #index: ReadonlySet<Value>;
 
   constructor(
     ir: KernelIR,
-    readonly running: Running,
+    readonly running: ExecutionState,
     /** Whether ops that make a NaN or an infinity are reported. */
     readonly nonFinite: boolean,
   ) {
@@ -32,7 +32,7 @@ export class Arithmetic {
   }
 
   /** The check to run after a statement, if any. */
-  watch(statement: OpStatement): Watch | undefined {
+  watch(statement: OpStatement): OpCheck | undefined {
     const { op, results, at } = statement;
     const [result] = results;
     if (results.length !== 1 || result?.type.kind !== "tile" || op.effect !== "pure") return undefined;
@@ -134,7 +134,13 @@ function checkIndex(op: Op, { x, y }: Args, result: TileArray, report: Report): 
 }
 
 /** Reports what the same op gives in 64 bits otherwise: a sum of lanes, or a number whose negative the dtype lacks. */
-function checkIn64(running: Running, { op, at }: OpStatement, args: Args, result: TileArray, report: Report): void {
+function checkIn64(
+  running: ExecutionState,
+  { op, at }: OpStatement,
+  args: Args,
+  result: TileArray,
+  report: Report,
+): void {
   const { x } = args;
   const { dtype, data, shape, poison } = result;
   if (!isSigned(dtype as IntName) || !isTile(x) || isFloat(x.dtype) || isMild(op, x, 2 ** (bitsOf(dtype) - 1))) return;

@@ -25,7 +25,7 @@ type Unset = ReadonlyMap<Location, Message<FindingCode> | undefined>;
  * Makes findings about unset lanes name the loads. Where an op left them, the finding is that op's. `unset` has the places
  * that left some.
  */
-export function namingLoads(ir: KernelIR, unset: Unset): (finding: Finding) => Finding {
+export function attributeToLoads(ir: KernelIR, unset: Unset): (finding: Finding) => Finding {
   let origins: Origins | undefined;
   return (finding) => {
     const { at } = finding;

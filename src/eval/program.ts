@@ -29,15 +29,15 @@ import {
   type WhileStatement,
 } from "../ir/nodes.js";
 import { isBig } from "../numerics/numeric.js";
-import { type Mark, mark, pooled, release, unpooled } from "../numerics/buffer-pool.js";
+import { type PoolMark, mark, pooled, release, unpooled } from "../numerics/buffer-pool.js";
 import type { Constant, FunctionRuntime, ResultType, Runtime } from "../values/runtime-values.js";
 import { type Type } from "../types/types.js";
 import { assignedIn } from "../ir/walk.js";
-import { Arithmetic } from "./overflow-checks.js";
+import { OverflowChecker } from "./overflow-checks.js";
 import type { Bindings } from "./bindings.js";
-import { FixedValues } from "./uniform-values.js";
-import { inOwnDTypes, keepsDTypes } from "./dtype-sensitive-ops.js";
-import { type Launched, Running } from "./execution-state.js";
+import { UniformValues } from "./uniform-values.js";
+import { evaluateInDeclaredDTypes, isDTypeSensitive } from "./dtype-sensitive-ops.js";
+import { type LaunchState, ExecutionState } from "./execution-state.js";
 
 type Step = () => void;
 type Get = () => Runtime;
@@ -45,26 +45,26 @@ type Args = Readonly<Record<string, Runtime>>;
 
 export class Program {
   readonly #bindings: Bindings;
-  readonly #arithmetic: Arithmetic;
+  readonly #arithmetic: OverflowChecker;
   readonly #slots: (Runtime | undefined)[] = [];
   #functions = new Map<FunctionIR, FunctionRuntime>();
   readonly #slotOf = new Map<Value | Variable, number>();
-  readonly #fixed: FixedValues;
+  readonly #fixed: UniformValues;
   readonly #steps: readonly Step[];
   /** Drop the values that a launch cached. */
   readonly #forget: (() => void)[] = [];
   /** The current launch and program. */
-  readonly running = new Running();
+  readonly running = new ExecutionState();
 
   constructor(ir: KernelIR, bindings: Bindings, nonFinite: boolean) {
     this.#bindings = bindings;
-    this.#arithmetic = new Arithmetic(ir, this.running, nonFinite);
-    this.#fixed = new FixedValues(ir.params);
+    this.#arithmetic = new OverflowChecker(ir, this.running, nonFinite);
+    this.#fixed = new UniformValues(ir.params);
     this.#steps = this.#block(ir.body);
   }
 
   /** Runs the programs with these numbers, which count from 1. `params` holds the values of the kernel's arguments. */
-  launch(params: ReadonlyMap<Value, Runtime>, launched: Launched, numbers: Iterable<number>): void {
+  launch(params: ReadonlyMap<Value, Runtime>, launched: LaunchState, numbers: Iterable<number>): void {
     this.running.launch(launched);
     for (const [value, runtime] of params) this.#slots[this.#slot(value)] = runtime;
     try {
@@ -192,7 +192,7 @@ export class Program {
     const { evaluate } = op;
     if (!evaluate) throw new Error(`${op.name} cannot be evaluated here`);
     const types = results.map((result) => this.#resultOf(result.type));
-    const keeps = keepsDTypes(statement, this.#bindings);
+    const keeps = isDTypeSensitive(statement, this.#bindings);
     const context = this.running.context(
       keeps ? results.map(({ type }) => this.#bindings.declared(type)) : types,
       statement.at,
@@ -202,7 +202,9 @@ export class Program {
     const fill = this.#inputs(statement, keeps);
     const { running } = this;
     const plain = (args: Args): Runtime | readonly Runtime[] => evaluate(args, context);
-    const run = keeps ? inOwnDTypes(statement, plain, this.#bindings, () => running.rounds(statement)) : plain;
+    const run = keeps
+      ? evaluateInDeclaredDTypes(statement, plain, this.#bindings, () => running.rounds(statement))
+      : plain;
     const { at } = statement;
     const isProved = at !== undefined && isSpokenOf(op);
     const compute = (): Runtime | readonly Runtime[] => {
@@ -237,9 +239,9 @@ export class Program {
     return () => {
       if (known !== undefined) return known;
       const { sanitizer } = running;
-      const before = sanitizer.told;
+      const before = sanitizer.reportCount;
       const value = unpooled(compute);
-      if (sanitizer.told === before) known = value;
+      if (sanitizer.reportCount === before) known = value;
       return value;
     };
   }
@@ -310,7 +312,7 @@ export class Program {
   }
 
   /** One iteration; buffers not held by outer variables are released. */
-  #iteration(steps: readonly Step[], ...blocks: readonly Block[]): (start: Mark) => void {
+  #iteration(steps: readonly Step[], ...blocks: readonly Block[]): (start: PoolMark) => void {
     const slots = this.#slots;
     const living = blocks.flatMap((block) => assignedIn(block)).map((variable) => this.#slot(variable));
     return (start) => {
@@ -325,7 +327,7 @@ export class Program {
     if (by === 0) fail(endlessLoop.step(), at);
     const [slots, slot] = [this.#slots, this.#slot(index)];
     const text = index.type.kind === "constexpr" ? index.type.text : "";
-    const iterations: (readonly [number, (start: Mark) => void])[] = [];
+    const iterations: (readonly [number, (start: PoolMark) => void])[] = [];
     this.#fixed.set(index, "always");
     for (let i = from; by > 0 ? i < to : i > to; i += by) {
       // The shapes inside a helper function may depend on the index too.

@@ -30,8 +30,8 @@ import type { Type } from "../types/types.js";
 import type { Constant } from "../values/runtime-values.js";
 import { Bindings } from "./bindings.js";
 import { launchOf } from "./case-launch.js";
-import { divisionByZero, isLost } from "./host-values.js";
-import { refusedNumber } from "./constant-range.js";
+import { divisionByZero, dependsOnDivisionByZero } from "./host-values.js";
+import { constantOutOfRange } from "./constant-range.js";
 import { layoutStrides } from "./tensor.js";
 import { isPower } from "../types/dims.js";
 
@@ -46,7 +46,7 @@ export function refusal(ir: KernelIR, at: TestCase): string | undefined {
     required ??
     badTile(launch) ??
     thinTile(launch) ??
-    refusedNumber(ir, launch.bindings, constantsAt(launch)) ??
+    constantOutOfRange(ir, launch.bindings, constantsAt(launch)) ??
     first(
       launch,
       "grid",
@@ -84,7 +84,8 @@ function whyNot(condition: Precondition, { ir, at, bindings }: LaunchCase): stri
   switch (condition.kind) {
     case "requirement": {
       const isMet = bindings.host(ir.requires)[condition.index];
-      if (isMet || isLost(ir.requires.block.yields[condition.index]!, ir.requires, bindings)) return undefined;
+      if (isMet || dependsOnDivisionByZero(ir.requires.block.yields[condition.index]!, ir.requires, bindings))
+        return undefined;
       return unmet(ir, condition.index, bindings);
     }
     case "size":
@@ -164,7 +165,7 @@ function wrongOption({ name, compute }: PreconditionOf<"launch-option">, binding
 /** About a size that is computed. */
 function negative({ param }: PreconditionOf<"size">, bindings: Bindings): string | undefined {
   const size = bindings.sizes[param.name]!;
-  const isSize = size >= 0 || isLost(param.derived!.block.yields[0]!, param.derived!, bindings);
+  const isSize = size >= 0 || dependsOnDivisionByZero(param.derived!.block.yields[0]!, param.derived!, bindings);
   return isSize ? undefined : `a computed size is negative: ${param.name} = ${size}`;
 }
 

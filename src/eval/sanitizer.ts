@@ -6,7 +6,7 @@ import type { AccessKind } from "../compiled/access.js";
 import type { Addresses } from "../values/runtime-values.js";
 import type { AccessRecord } from "./access-record.js";
 import { coordinates, Findings } from "./findings.js";
-import type { Lanes } from "./lanes.js";
+import type { AccessLanes } from "./lanes.js";
 import { Order } from "./happens-before.js";
 
 /** Describes the mistake of one lane. */
@@ -20,7 +20,7 @@ export class Sanitizer {
   /** Accesses that some lane performed, and other ops that proofs speak of where a program ran them. */
   readonly reached = new Set<Location>();
   /** Number of calls of `undefine`. */
-  undefined = 0;
+  poisonCount = 0;
   /** The running program, counted from 1 in the order of the grid, its first axis fastest. */
   number = 0;
 
@@ -30,12 +30,12 @@ export class Sanitizer {
   ) {}
 
   /** How often something was told of an op, in a finding or of its undefined lanes. */
-  get told(): number {
-    return this.findings.count + this.undefined;
+  get reportCount(): number {
+    return this.findings.count + this.poisonCount;
   }
 
   /** Starts a program. */
-  begin(number: number): void {
+  enterProgram(number: number): void {
     this.number = number;
     this.order.begin(number);
   }
@@ -51,14 +51,14 @@ export class Sanitizer {
   }
 
   /** Notes that an access was reached, and keeps it where that is asked for. */
-  saw(kind: AccessKind, address: Addresses, lanes: Lanes, at: Location | undefined): void {
+  recordAccess(kind: AccessKind, address: Addresses, lanes: AccessLanes, at: Location | undefined): void {
     if (at && !this.reached.has(at) && lanes.performed.includes(1)) this.reached.add(at);
     this.record?.note(kind, address, lanes, at, this.program(this.number));
   }
 
   /** Notes why an op left lanes without a defined value. */
-  undefine(said: Message<FindingCode>, at: Location | undefined): void {
-    this.undefined++;
+  recordPoison(said: Message<FindingCode>, at: Location | undefined): void {
+    this.poisonCount++;
     if (at && !this.unset.has(at)) this.unset.set(at, said);
   }
 

@@ -9,7 +9,7 @@ import type { FindingCode } from "../diagnostics/catalog/index.js";
 import { race, uninitialized, unorderedLanes } from "../diagnostics/catalog/finding-codes.js";
 import type { NumberData } from "../numerics/numeric.js";
 import type { Addresses } from "../values/runtime-values.js";
-import { firstKey, nameOfLane, SEVERAL } from "./lane-order.js";
+import { firstKey, nameOfLane, MULTIPLE_READERS } from "./lane-order.js";
 import type { Sanitizer } from "./sanitizer.js";
 import type { Tensor } from "./tensor.js";
 
@@ -21,7 +21,7 @@ function startsEmpty({ role, zeroed }: Tensor): boolean {
 }
 
 /** Records a read. Returns the lanes whose element has no value yet. */
-export function noteRead(
+export function recordRead(
   tensor: Tensor,
   { offsets, shape }: Addresses,
   performed: Uint8Array,
@@ -43,7 +43,7 @@ export function noteRead(
     const writer = writers[offset]!;
     const changer = atomics === undefined ? 0 : atomics[offset]!;
     const lane = first + i;
-    lanes.readers[offset] = readers[offset] === stamp && lanes.readers[offset] !== lane ? SEVERAL : lane;
+    lanes.readers[offset] = readers[offset] === stamp && lanes.readers[offset] !== lane ? MULTIPLE_READERS : lane;
     readers[offset] = stamp;
     if (writer === stamp && lanes.writers[offset] !== lane) unordered.note(i, lanes.writers[offset]!, WRITTEN);
     else if (changer === stamp && lanes.changers![offset] !== lane)
@@ -60,7 +60,7 @@ export function noteRead(
 }
 
 /** Records a write. Returns whether the program wrote one of the elements before, possibly in this same store. */
-export function noteWrite(
+export function recordWrite(
   tensor: Tensor,
   { offsets, shape }: Addresses,
   performed: Uint8Array,
@@ -122,7 +122,7 @@ function isOfThisStore(before: number, lane: number, offsets: Float64Array, perf
 }
 
 /** Records an atomic. Returns the lanes whose element has no value yet. */
-export function noteAtomic(
+export function recordAtomic(
   tensor: Tensor,
   { offsets, shape }: Addresses,
   performed: Uint8Array,
@@ -155,7 +155,7 @@ export function noteAtomic(
     if (!order.sees(writer)) meetings.note(i, writer, WRITTEN);
     else if (does.writes && !order.sees(reader)) meetings.note(i, reader, READ);
     if (!does.writes) continue;
-    changers[offset] = atomics[offset] === stamp && changers[offset] !== lane ? SEVERAL : lane;
+    changers[offset] = atomics[offset] === stamp && changers[offset] !== lane ? MULTIPLE_READERS : lane;
     atomics[offset] = stamp;
   }
   meetings.report("changed by an atomic", tensor, offsets, shape, sanitizer, at);

@@ -3,14 +3,14 @@ import type { Layout, TensorData } from "../compiled/compiled-kernel.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import { fromNumbers, sizeOf, stridedIndex, stridesOf, take, tileArray } from "../numerics/array.js";
 import type { DTypeName } from "../types/dtype.js";
-import { movable } from "../numerics/lane-loops.js";
+import { copyView } from "../numerics/lane-loops.js";
 import { allocate } from "../numerics/buffer-pool.js";
 import { type BigData, isBig, type NumberData, type TileData } from "../numerics/numeric.js";
 import type { Allocation } from "../values/runtime-values.js";
 import { coordinates } from "./findings.js";
 
 /** The distance between allocations, so that an address determines its allocation. */
-export const APART = 2n ** 44n;
+export const ALLOCATION_GAP = 2n ** 44n;
 
 export class Tensor implements Allocation {
   /** Address of its first element. */
@@ -48,7 +48,7 @@ export class Tensor implements Allocation {
     const size = sizeOf(shape);
     const extent = size === 0 ? 0 : shape.reduce((sum, dim, axis) => sum + (dim - 1) * this.strides[axis]!, 1);
     this.data = allocate(dtype, extent);
-    this.words = movable(this.data);
+    this.words = copyView(this.data);
     if (size > 0 && this.strides.join() !== stridesOf(shape).join()) this.#offsets = stridedIndex(shape, this.strides);
     if (extent !== size) {
       this.#elements = new Uint8Array(extent);
@@ -125,7 +125,7 @@ export class UnknownAddress extends Error {
 }
 
 export function tensorAt(memory: readonly Tensor[], address: bigint, dtype: DTypeName): Tensor {
-  const tensor = memory[Number(address / APART) - 1];
+  const tensor = memory[Number(address / ALLOCATION_GAP) - 1];
   if (!tensor || tensor.dtype !== dtype)
     throw new UnknownAddress("an address from memory points to no known tensor, so the kernel was not evaluated");
   return tensor;

@@ -63,7 +63,7 @@ export function foldLanes(
 }
 
 /** The last elements along an axis, which the result lacks. For prefix folds this is the fold of all elements. */
-export function lastAlong(tile: TileArray, axis: number): TileArray {
+export function lastAlongAxis(tile: TileArray, axis: number): TileArray {
   return slice(tile, axis, tile.shape[axis]! - 1);
 }
 

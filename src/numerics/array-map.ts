@@ -5,11 +5,11 @@
  * The `Big` variants take int64 and uint64 operands, so the loops over numbers never see a bigint.
  */
 import { bigsOf, broadcastShapes, broadcastTo, numbersOf, sizeOf, tileArray, type TileArray } from "./array.js";
-import { kindOf, loopsOf, movable } from "./lane-loops.js";
+import { kindOf, loopsOf, copyView } from "./lane-loops.js";
 import { bitsOf, isBig, isFloat, type BigData, type NumberData, type NumericDType } from "./numeric.js";
 import { roundAll } from "./numeric-float.js";
 import { wrap } from "./numeric-int.js";
-import { unset, zeros, allocateUnset } from "./buffer-pool.js";
+import { allocateUninitialized, zeros, allocateUnset } from "./buffer-pool.js";
 
 /** Comparisons may give booleans for a result of `int1`. */
 type NumberResult = number | boolean;
@@ -90,10 +90,10 @@ export function select(condition: TileArray, x: TileArray, y: TileArray): TileAr
   const [c, a, b] = [broadcastTo(condition, shape), operand(x, shape), operand(y, shape)];
   const chosen = c.data as Uint8Array;
   const data = allocateUnset(x.dtype, size);
-  const to = movable(data);
-  choosing(kindOf(to))(to, chosen, movable(a.data), movable(b.data));
+  const to = copyView(data);
+  choosing(kindOf(to))(to, chosen, copyView(a.data), copyView(b.data));
   if (!c.poison && !a.poison && !b.poison) return tileArray(x.dtype, shape, data);
-  const poison = unset(Uint8Array, size);
+  const poison = allocateUninitialized(Uint8Array, size);
   for (let i = 0; i < size; i++) {
     const side = chosen[i] ? a : b;
     poison[i] = (c.poison?.[i] ?? 0) | (side.poison?.[side.data.length === 1 ? 0 : i] ?? 0);
@@ -110,7 +110,7 @@ const choosing = loopsOf(() => (out: NumberData, chosen: Uint8Array, x: NumberDa
 /** The array for results before rounding or wrapping: float64 for floats other than float32. */
 function allocateRaw(dtype: NumericDType, length: number): NumberData {
   if (isBig(dtype)) throw new TypeError(`${dtype} elements are bigints`);
-  if (isFloat(dtype) && dtype !== "float32") return unset(Float64Array, length);
+  if (isFloat(dtype) && dtype !== "float32") return allocateUninitialized(Float64Array, length);
   return allocateUnset(dtype, length) as NumberData;
 }
 

@@ -1,8 +1,8 @@
 /** The run-time value of a tile, and ops that move its elements. */
-import { kindOf, loopsOf, movable } from "./lane-loops.js";
+import { kindOf, loopsOf, copyView } from "./lane-loops.js";
 import { round } from "./numeric-float.js";
 import { isBig, isFloat, type BigData, type NumberData, type NumericDType, type TileData } from "./numeric.js";
-import { unset, zeros, allocate, allocateUnset } from "./buffer-pool.js";
+import { allocateUninitialized, zeros, allocate, allocateUnset } from "./buffer-pool.js";
 
 /** Elements in row-major order, each exactly representable in the dtype. A finished tile never changes. */
 export interface TileArray {
@@ -52,7 +52,7 @@ export function full(shape: readonly number[], value: number | bigint, dtype: Nu
 
 /** `start, start + 1, …, end - 1` as int32, as `tl.arange` gives it. */
 export function arange(start: number, end: number): TileArray {
-  const data = unset(Int32Array, end - start);
+  const data = allocateUninitialized(Int32Array, end - start);
   for (let i = 0; i < data.length; i++) data[i] = start + i;
   return tileArray("int32", [data.length], data);
 }
@@ -75,10 +75,10 @@ export function fromNumbers(
 /** Picks elements of a tile by their row-major index. The functions below use it. */
 export function take(x: TileArray, shape: readonly number[], index: Int32Array): TileArray {
   const data = allocateUnset(x.dtype, index.length);
-  const to = movable(data);
-  picking(kindOf(to))(movable(x.data), to, index);
+  const to = copyView(data);
+  picking(kindOf(to))(copyView(x.data), to, index);
   if (x.poison === undefined) return tileArray(x.dtype, shape, data);
-  const poison = unset(Uint8Array, index.length);
+  const poison = allocateUninitialized(Uint8Array, index.length);
   picking(Uint8Array)(x.poison, poison, index);
   return tileArray(x.dtype, shape, data, poison);
 }
@@ -106,7 +106,7 @@ export function areContiguous(shape: readonly number[], strides: readonly number
 
 /** `offset + Σ index[axis] * strides[axis]` for every index of a shape, in row-major order. */
 export function stridedIndex(shape: readonly number[], strides: readonly number[], offset = 0): Int32Array {
-  const index = unset(Int32Array, sizeOf(shape));
+  const index = allocateUninitialized(Int32Array, sizeOf(shape));
   index[0] = offset;
   // Fill the last axis, then repeat the filled part along each outer axis.
   let filled = 1;
@@ -180,7 +180,7 @@ export function spreadOf(from: readonly number[], to: readonly number[]): Spread
 /** Repeats elements as a {@link Spread} says. */
 export function spread<Data extends TileData>(data: Data, { outer, count, inner }: Spread): Data {
   const row = count * inner;
-  const out = unset(kindOf(data), outer * row) as NumberData;
+  const out = allocateUninitialized(kindOf(data), outer * row) as NumberData;
   const from = data as NumberData;
   if (outer === 0) return out as Data;
   if (inner === 1) out.set(from);
@@ -193,7 +193,7 @@ export function spread<Data extends TileData>(data: Data, { outer, count, inner 
 /** The lanes marked in either mask. */
 export function either(a: Uint8Array | undefined, b: Uint8Array | undefined): Uint8Array | undefined {
   if (!a || !b) return a ?? b;
-  const both = unset(Uint8Array, a.length);
+  const both = allocateUninitialized(Uint8Array, a.length);
   for (let i = 0; i < both.length; i++) both[i] = a[i]! | b[i]!;
   return both;
 }

@@ -1,13 +1,13 @@
 /**
  * Reuses the buffers of tiles. Making and collecting a typed array costs as much as a few passes over a tile, and a
- * kernel makes some for every op of every program. Inside a scope, each array from {@link allocate}, {@link unset} or
+ * kernel makes some for every op of every program. Inside a scope, each array from {@link allocate}, {@link allocateUninitialized} or
  * {@link zeros} belongs to the scope. When the scope ends, all of them are reused except those named as kept.
  */
 import { arrayOf, type NumericDType, type TileData } from "./numeric.js";
 
 type ArrayOf<T extends TileData> = new (length: number) => T;
 /** A position in the order of allocation. */
-export type Mark = number;
+export type PoolMark = number;
 
 /** Arrays up to this length are cheap, because V8 stores their elements in the object; they are not pooled. */
 const SMALL = 8;
@@ -26,7 +26,7 @@ let generation = 0;
 export const poolGeneration = (): number => (isOpen ? generation : -1);
 
 /** An array with arbitrary elements, which the caller must overwrite. */
-export function unset<T extends TileData>(of: ArrayOf<T>, length: number): T {
+export function allocateUninitialized<T extends TileData>(of: ArrayOf<T>, length: number): T {
   if (!isOpen || length <= SMALL) return new of(length);
   return (reused(of, length) as T | undefined) ?? fresh(of, length);
 }
@@ -43,7 +43,7 @@ export function zeros<T extends TileData>(of: ArrayOf<T>, length: number): T {
 
 /** An array of ones, such as a mask with every lane on. */
 export function ones(length: number): Uint8Array {
-  return unset(Uint8Array, length).fill(1);
+  return allocateUninitialized(Uint8Array, length).fill(1);
 }
 
 /** Zeros of a dtype. */
@@ -53,7 +53,7 @@ export function allocate(dtype: NumericDType, length: number): TileData {
 
 /** Arbitrary elements of a dtype, which the caller must overwrite. */
 export function allocateUnset(dtype: NumericDType, length: number): TileData {
-  return unset(arrayOf(dtype), length);
+  return allocateUninitialized(arrayOf(dtype), length);
 }
 
 function reused(of: unknown, length: number): TileData | undefined {
@@ -98,10 +98,10 @@ export function unpooled<T>(body: () => T): T {
 }
 
 /** Starts a scope inside the outermost one. */
-export const mark = (): Mark => taken.length;
+export const mark = (): PoolMark => taken.length;
 
 /** Ends the scope that started at `since`: releases its arrays, except those in these buffers. */
-export function release(since: Mark, kept?: ReadonlySet<ArrayBufferLike>): void {
+export function release(since: PoolMark, kept?: ReadonlySet<ArrayBufferLike>): void {
   if (taken.length === since) return;
   generation++;
   let next = since;

@@ -2,7 +2,7 @@
 import { floatFormats } from "./numeric-float.js";
 
 /** To nearest even, toward zero, down, up. */
-export type Direction = "n" | "z" | "d" | "u";
+export type RoundingMode = "n" | "z" | "d" | "u";
 
 /** `m · 2^e`; `rest` means that less than one unit in the last place of m was truncated from its magnitude. */
 export interface Exact {
@@ -28,7 +28,11 @@ export function exactOf(x: number): Exact {
 }
 
 /** Rounds an exact number to a float of a dtype in a direction; overflow follows IEEE 754. */
-export function roundExact({ m, e, rest = false }: Exact, dtype: "float32" | "float64", direction: Direction): number {
+export function roundExact(
+  { m, e, rest = false }: Exact,
+  dtype: "float32" | "float64",
+  direction: RoundingMode,
+): number {
   const { mantissaBits, bias, max } = floatFormats[dtype];
   const isNegative = m < 0n;
   const magnitude = absolute(m);
@@ -76,7 +80,7 @@ export function rootOf({ m, e }: Exact): Exact {
 export type DirectedOp = "add" | "sub" | "mul" | "div" | "rcp" | "sqrt" | "fma";
 
 /** An IEEE 754 operation whose result is rounded in a direction. Operands are floats of the dtype. */
-export function directed(op: DirectedOp, dtype: "float32" | "float64", direction: Direction) {
+export function directed(op: DirectedOp, dtype: "float32" | "float64", direction: RoundingMode) {
   const toDType = (exact: Exact) => roundExact(exact, dtype, direction);
   /** A sum that is 0 is +0, and -0 when rounding down, unless both sides are zeros of one sign. */
   const sum = (exact: Exact, plain: number, oneSign: boolean) =>

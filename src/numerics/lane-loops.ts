@@ -26,7 +26,7 @@ export type KindOf = new (length: number) => TileData;
 export const kindOf = (data: TileData): KindOf => data.constructor as KindOf;
 
 /** The array to copy elements through: float32 as bits, because a conversion to a number may lose bits of a NaN. */
-export function movable(data: TileData): NumberData {
+export function copyView(data: TileData): NumberData {
   return data instanceof Float32Array
     ? new Uint32Array(data.buffer, data.byteOffset, data.length)
     : (data as NumberData);

@@ -11,7 +11,7 @@ import {
   rootOf,
   roundExact,
   sumOf,
-  type Direction,
+  type RoundingMode,
   type DirectedOp,
 } from "./exact-rational.js";
 import { lgamma, sinpi, tgamma } from "./gamma.js";
@@ -267,7 +267,7 @@ const kinds = {
 type Kind = (typeof kinds)[keyof typeof kinds];
 const toWhole = { n: roundHalfEven, z: Math.trunc, d: Math.floor, u: Math.ceil };
 
-function conversion(from: Kind, to: Kind, direction: Direction): Overload {
+function conversion(from: Kind, to: Kind, direction: RoundingMode): Overload {
   if (to === "float32" || to === "float64") {
     if (from !== "float64") return (x) => roundExact({ m: BigInt(x!), e: 0 }, to, direction);
     return (x) => (Number.isFinite(x) && x !== 0 ? roundExact(exactOf(x as number), to, direction) : x!);
@@ -287,13 +287,13 @@ export function libdeviceOverload(name: string, letters: string): Overload | und
       string,
       keyof typeof kinds,
       keyof typeof kinds,
-      Direction,
+      RoundingMode,
     ];
     return conversion(kinds[from], kinds[to], direction);
   }
   const dtype = letters.includes("d") ? "float64" : "float32";
   const rounded = ROUNDED.exec(name === "fma" ? "fmaRn" : name);
-  if (rounded) return directed(rounded[1] as DirectedOp, dtype, rounded[2] as Direction) as Overload;
+  if (rounded) return directed(rounded[1] as DirectedOp, dtype, rounded[2] as RoundingMode) as Overload;
   if (name === "llrint" || name === "llround") {
     const [whole, convert] = [name === "llrint" ? roundHalfEven : round, floatToBig("int64")];
     return (x) => convert(whole(x as number));

@@ -1,7 +1,7 @@
 /** Float formats and rounding to them. Every function rounds a float64 once. */
 import { isSigned } from "../types/dtype.js";
 import { bitsOf, type FloatDType, isFloat, type NumericDType } from "./numeric.js";
-import { unset } from "./buffer-pool.js";
+import { allocateUninitialized } from "./buffer-pool.js";
 
 interface FloatFormat {
   readonly mantissaBits: number;
@@ -116,7 +116,7 @@ export function roundAll(
   from: Float32Array | Float64Array,
   options: RoundOptions = {},
 ): Float32Array {
-  const out = unset(Float32Array, from.length);
+  const out = allocateUninitialized(Float32Array, from.length);
   const { ties, max, hasNegativeZero } = floatFormats[dtype];
   const roundOne = round(dtype, options);
   if (options.rounding === "rtz" || ties === "away" || !hasNegativeZero) {

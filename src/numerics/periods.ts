@@ -4,7 +4,7 @@
  */
 
 /** Lines of a matrix: rows, or columns. */
-export interface Lines {
+export interface MatrixLines {
   readonly count: number;
   /** Distance between neighboring lines. */
   readonly step: number;
@@ -13,13 +13,13 @@ export interface Lines {
   readonly apart: number;
 }
 
-export const rowsOf = (rows: number, columns: number): Lines => ({
+export const rowsOf = (rows: number, columns: number): MatrixLines => ({
   count: rows,
   step: columns,
   length: columns,
   apart: 1,
 });
-export const columnsOf = (rows: number, columns: number): Lines => ({
+export const columnsOf = (rows: number, columns: number): MatrixLines => ({
   count: columns,
   step: 1,
   length: rows,
@@ -27,7 +27,7 @@ export const columnsOf = (rows: number, columns: number): Lines => ({
 });
 
 /** The number of lines after which all lines repeat, bit for bit; the number of all lines if none is found. */
-export function periodOf(data: Float32Array | Float64Array, lines: Lines): number {
+export function periodOf(data: Float32Array | Float64Array, lines: MatrixLines): number {
   const bits = bitsOf(data);
   let tries = 0;
   for (let period = 1; period < lines.count && tries < MOST_TRIES; period++) {
@@ -42,7 +42,7 @@ export function periodOf(data: Float32Array | Float64Array, lines: Lines): numbe
 const MOST_TRIES = 4;
 
 /** Whether the lines repeat with this period. */
-export function hasPeriod(data: Float32Array | Float64Array, lines: Lines, period: number): boolean {
+export function hasPeriod(data: Float32Array | Float64Array, lines: MatrixLines, period: number): boolean {
   return repeats(bitsOf(data), lines, period);
 }
 
@@ -57,12 +57,12 @@ function bitsOf(data: Float32Array | Float64Array): Bits {
   return { words: new Uint32Array(data.buffer, data.byteOffset, data.length * each), each };
 }
 
-function repeats(bits: Bits, lines: Lines, period: number): boolean {
+function repeats(bits: Bits, lines: MatrixLines, period: number): boolean {
   for (let line = period; line < lines.count; line++) if (!isLike(bits, lines, line, line - period)) return false;
   return true;
 }
 
-function isLike({ words, each }: Bits, { step, length, apart }: Lines, a: number, b: number): boolean {
+function isLike({ words, each }: Bits, { step, length, apart }: MatrixLines, a: number, b: number): boolean {
   for (let i = 0; i < length; i++) {
     const [x, y] = [(a * step + i * apart) * each, (b * step + i * apart) * each];
     if (words[x] !== words[y] || words[x + each - 1] !== words[y + each - 1]) return false;

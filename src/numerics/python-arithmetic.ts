@@ -19,7 +19,7 @@ export const exactly = (x: Given): Given =>
   typeof x === "number" && Number.isInteger(x) && !isSafe(x) ? BigInt(x) : x;
 
 /** A function of two numbers: in float64 where that is exact or an operand is no integer, else in integers. */
-export function inPython(
+export function pythonArithmetic(
   floats: (x: number, y: number) => number,
   integers: (x: bigint, y: bigint) => bigint,
 ): (x: Given, y: Given) => number | bigint {
@@ -32,13 +32,13 @@ export function inPython(
 }
 
 /** The same for a division. By 0 Python raises an error, which a number that is not finite stands for. */
-export function dividing(floats: (x: number, y: number) => number, integers: (x: bigint, y: bigint) => bigint) {
-  const divided = inPython(floats, integers);
+export function pythonDivision(floats: (x: number, y: number) => number, integers: (x: bigint, y: bigint) => bigint) {
+  const divided = pythonArithmetic(floats, integers);
   return (x: Given, y: Given): number | bigint => (Number(y) === 0 ? floats(Number(x), 0) : divided(x, y));
 }
 
 /** The same for what is exact in 32 bits alone, such as JavaScript's operators on bits. */
-export function onBits(
+export function pythonBitwise(
   words: (x: number, y: number) => number,
   integers: (x: bigint, y: bigint) => bigint,
 ): (x: Given, y: Given) => number | bigint {

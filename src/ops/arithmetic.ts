@@ -16,7 +16,7 @@ import {
 } from "../symbolic/number-class.js";
 import { addText, divText, floorDivText, modText, mulText, subText } from "../types/constexpr-text.js";
 import { divide, divideBig, remainder, remainderBig } from "../numerics/numeric-int.js";
-import { dividing, floorDivided, inPython } from "../numerics/python-arithmetic.js";
+import { pythonDivision, floorDivided, pythonArithmetic } from "../numerics/python-arithmetic.js";
 import type { Validate } from "../types/rule-error.js";
 import { offsetOut, whyOffset } from "../rules/memory-rules.js";
 import {
@@ -131,7 +131,7 @@ export const add = defineOp<Pair<"add">>()({
   effect: "pure",
   spelling: { ...infix("+"), host: infix("+") },
   infer: (args) => inferOffset("add", ...types(args), () => inferArith("add", ...types(args), addText)),
-  fold: inPython(
+  fold: pythonArithmetic(
     (x, y) => x + y,
     (x, y) => x + y,
   ),
@@ -152,7 +152,7 @@ export const sub = defineOp<Pair<"sub">>()({
   effect: "pure",
   spelling: { ...infix("-"), host: infix("-") },
   infer: (args) => inferOffset("sub", ...types(args), () => inferArith("sub", ...types(args), subText)),
-  fold: inPython(
+  fold: pythonArithmetic(
     (x, y) => x - y,
     (x, y) => x - y,
   ),
@@ -177,7 +177,7 @@ export const mul = defineOp<Pair<"mul">>()({
   effect: "pure",
   spelling: { ...infix("*"), host: infix("*") },
   infer: (args) => inferArith("mul", ...types(args), mulText),
-  fold: inPython(
+  fold: pythonArithmetic(
     (x, y) => x * y,
     (x, y) => x * y,
   ),
@@ -221,7 +221,7 @@ export const floorDiv = defineOp<Pair<"floorDiv">>()({
   effect: "pure",
   spelling: { ...infix("//"), host: infix("//") },
   infer: (args) => inferFloorDivide("floorDiv", ...types(args), floorDivText),
-  fold: dividing((x, y) => Math.floor(x / y), floorDivided),
+  fold: pythonDivision((x, y) => Math.floor(x / y), floorDivided),
   evaluate: quotient({ int: divide, big: divideBig }),
   facts: { integer: "quotient", nonNegative: dividendSign },
   proof: { classTransfer: ({ x }) => (x === ZERO ? ZERO : ANY_VALUE) },
@@ -239,7 +239,7 @@ export const mod = defineOp<Pair<"mod">>()({
   effect: "pure",
   spelling: { ...infix("%"), host: infix("%") },
   infer: (args) => inferModulo("mod", ...types(args), modText),
-  fold: dividing(
+  fold: pythonDivision(
     (x, y) => x - y * Math.floor(x / y),
     (x, y) => x - y * floorDivided(x, y),
   ),

@@ -15,7 +15,7 @@ import { shiftAmount } from "../diagnostics/catalog/finding-codes.js";
 import { callText } from "../types/constexpr-text.js";
 import { bitsOf, isBig, type SmallIntDType } from "../numerics/numeric.js";
 import { shiftIsTooFar, shiftLeft, shiftLeftBig, shiftRight, shiftRightBig } from "../numerics/numeric-int.js";
-import { inPython } from "../numerics/python-arithmetic.js";
+import { pythonArithmetic } from "../numerics/python-arithmetic.js";
 import type { Validate } from "../types/rule-error.js";
 import type { Context } from "../values/runtime-values.js";
 import { type ArithOut, inferBits, type WhyBits, whyLogic, type WhyLogic } from "../rules/arithmetic-rules.js";
@@ -26,7 +26,7 @@ import { type Broadcast, broadcast, type Shape } from "../types/shape.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
 import { tileType } from "../types/types.js";
 import { defineOp } from "./define.js";
-import { binary, common, ofBits } from "../values/operands.js";
+import { binary, promoteOperands, ofBits } from "../values/operands.js";
 import type { RuntimeArguments } from "../ir/op.js";
 
 type Shift<Name extends string> = <const X, const Y>(
@@ -73,7 +73,7 @@ function shifted(name: "shl" | "shr", x: Term, y: Term): Term | undefined {
   return name === "shl" ? product(asInteger(x), by) : quotient(asInteger(x), by, true);
 }
 
-type Fold = ReturnType<typeof inPython>;
+type Fold = ReturnType<typeof pythonArithmetic>;
 
 function shift<Name extends "shl" | "shr">(name: Name, operator: "<<" | ">>", fold: Fold) {
   return defineOp<Shift<Name>>()({
@@ -103,7 +103,7 @@ function shift<Name extends "shl" | "shr">(name: Name, operator: "<<" | ">>", fo
 
 /** Reports shifts by the width or more: their result in compiled code is undefined. */
 function reportFarShifts({ x, y }: RuntimeArguments<typeof operands>, context: Context): void {
-  const [value, count, dtype] = common(x, y);
+  const [value, count, dtype] = promoteOperands(x, y);
   const bits = bitsOf(dtype);
   if (!count.data.some((by, i) => shiftIsTooFar(bits, by) && !count.poison?.[i])) return;
   const shape = broadcastShapes(value.shape, count.shape);
@@ -118,7 +118,7 @@ function reportFarShifts({ x, y }: RuntimeArguments<typeof operands>, context: C
 export const shl = shift(
   "shl",
   "<<",
-  inPython(
+  pythonArithmetic(
     (x, y) => x * 2 ** y,
     (x, y) => x << y,
   ),
@@ -127,7 +127,7 @@ export const shl = shift(
 export const shr = shift(
   "shr",
   ">>",
-  inPython(
+  pythonArithmetic(
     (x, y) => Math.floor(x / 2 ** y),
     (x, y) => x >> y,
   ),

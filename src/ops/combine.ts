@@ -4,7 +4,7 @@ import { helperArgument, helperCapture, helperFunction } from "../diagnostics/ca
 import { argumentList } from "../diagnostics/catalog/operand-codes.js";
 import { ruleViolation } from "../diagnostics/catalog/rule-codes.js";
 import { expandDims, type TileArray } from "../numerics/array.js";
-import { foldLanes, lastAlong, mapLanes } from "../numerics/array-fold.js";
+import { foldLanes, lastAlongAxis, mapLanes } from "../numerics/array-fold.js";
 import { builder } from "../ir/builder.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { Handle, isHandle, valueOf } from "../ir/handle.js";
@@ -50,7 +50,7 @@ const reduceOp = defineOp<(x: unknown, axis: number, combineFn: unknown, options
     }),
   evaluate(args) {
     const axis = Number(args.axis);
-    const folded = foldLanes(listOf(args.x), axis, folding(args)).map((tile) => lastAlong(tile, axis));
+    const folded = foldLanes(listOf(args.x), axis, folding(args)).map((tile) => lastAlongAxis(tile, axis));
     return unlisted(args.keepDims === true ? folded.map((tile) => expandDims(tile, axis)) : folded);
   },
   proof: { foldSemantics: { form: "reduction", kinds: undefined } },

@@ -19,7 +19,7 @@ import {
   sum,
   type Term,
 } from "../symbolic/term.js";
-import { exactly, onBits } from "../numerics/python-arithmetic.js";
+import { exactly, pythonBitwise } from "../numerics/python-arithmetic.js";
 import type { Constant } from "../values/runtime-values.js";
 import { callText } from "../types/constexpr-text.js";
 import type { Validate } from "../types/rule-error.js";
@@ -142,7 +142,7 @@ function bitwise<Name extends string>(
   idle: NumberClasses,
   deciding?: 0 | -1,
 ) {
-  const integers = onBits(int, big);
+  const integers = pythonBitwise(int, big);
   return defineOp<Pair<Name>>()({
     name,
     operands,

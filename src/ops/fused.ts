@@ -39,9 +39,9 @@ import { members } from "../types/dtype.js";
 import type { Type, Typed } from "../types/types.js";
 import { isBig } from "../numerics/numeric.js";
 import { defineOp } from "./define.js";
-import { binaryInResult, common, ternary, tileOf } from "../values/operands.js";
+import { binaryInResult, promoteOperands, ternary, tileOf } from "../values/operands.js";
 import type { Context, Runtime } from "../values/runtime-values.js";
-import { undefining } from "../values/undefined-lanes.js";
+import { markPoison } from "../values/undefined-lanes.js";
 import { extremes, propagation, widened36 } from "./select.js";
 
 const float32 = Math.fround;
@@ -107,7 +107,7 @@ export const umulhi = defineOp<<const X, const Y>(x: X, y: Validate<Y, WhyUmulhi
   spelling: { form: "call", name: "tl.umulhi" },
   infer: ({ x, y }) => inferUmulhi(x.type, y.type),
   evaluate: ({ x, y }, { result }) => {
-    const [a, b] = common(x, y);
+    const [a, b] = promoteOperands(x, y);
     return isBig(a.dtype) ? mapBig2(a, b, result.dtype, umulhiBig) : cast(map2(a, b, "uint32", umulhiOf), result.dtype);
   },
   triton36: { strongLiterals: true },
@@ -195,7 +195,7 @@ function withBounds(clamped: TileArray, { min, max }: Bounds, context: Context):
   for (let i = 0; i < clamped.data.length; i++)
     if (!(low.data[i]! <= high.data[i]!) && !low.poison?.[i] && !high.poison?.[i])
       (lanes ??= new Uint8Array(clamped.data.length))[i] = 1;
-  return undefining(clamped, lanes, context, (lane) => clampBounds(low.data[lane]!, high.data[lane]!));
+  return markPoison(clamped, lanes, context, (lane) => clampBounds(low.data[lane]!, high.data[lane]!));
 }
 
 type Bounds = Readonly<Record<"min" | "max", Runtime>>;

@@ -15,7 +15,7 @@ import type { TileLike } from "../types/tile.js";
 import { defineOp } from "./define.js";
 import { quotient } from "../values/operands.js";
 import { divide, divideBig, wrap, wrapBig } from "../numerics/numeric-int.js";
-import { dividing, floorDivided } from "../numerics/python-arithmetic.js";
+import { pythonDivision, floorDivided } from "../numerics/python-arithmetic.js";
 import { isBig, isFloat } from "../numerics/numeric.js";
 import { bitLength as bitLengthOf, nextPower } from "../types/constexpr-value.js";
 import { constexprType } from "../types/types.js";
@@ -43,7 +43,7 @@ export const cdiv = defineOp<
   effect: "pure",
   spelling: { form: "call", name: "tl.cdiv", host: { form: "call", name: "triton.cdiv" } },
   infer: ({ x, y }) => inferCdiv(x.type, y.type),
-  fold: dividing(
+  fold: pythonDivision(
     (x, y) => Math.floor((x + y - 1) / y),
     (x, y) => floorDivided(x + y - 1n, y),
   ),

@@ -3,7 +3,7 @@ import { broadcastShapes, broadcastTo, type TileArray, tileArray } from "../nume
 import { cast } from "../numerics/array-cast.js";
 import { type BigData, isBig, type NumberData } from "../numerics/numeric.js";
 import { normals, philox32, philox64, uniform32, uniform64 } from "../numerics/philox.js";
-import { unset, allocate } from "../numerics/buffer-pool.js";
+import { allocateUninitialized, allocate } from "../numerics/buffer-pool.js";
 import type { Validate } from "../types/rule-error.js";
 import {
   inferNormals,
@@ -43,7 +43,12 @@ function words({ seed, offset, nRounds = ROUNDS }: Args): readonly Uint32Array[]
   const { length } = tile.data;
   const low = wide ? lowWords(tile.data as BigData, 0n) : (tile.data as NumberData);
   const high = wide ? lowWords(tile.data as BigData, 32n) : undefined;
-  const [a, b, c, d] = [0, 1, 2, 3].map(() => unset(Uint32Array, length)) as [Words, Words, Words, Words];
+  const [a, b, c, d] = [0, 1, 2, 3].map(() => allocateUninitialized(Uint32Array, length)) as [
+    Words,
+    Words,
+    Words,
+    Words,
+  ];
   const [counters, rounds] = [new Uint32Array(4), Number(nRounds)];
   for (let i = 0; i < length; i++) {
     counters[0] = low[i]!;

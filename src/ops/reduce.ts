@@ -33,7 +33,7 @@ import { members } from "../types/dtype.js";
 import type { ElementIn } from "../rules/math-rules.js";
 import type { TileLike } from "../types/tile.js";
 import type { Context, Runtime } from "../values/runtime-values.js";
-import { castIn, undefining } from "../values/undefined-lanes.js";
+import { castIn, markPoison } from "../values/undefined-lanes.js";
 import { defineOp } from "./define.js";
 import { keepsSign } from "../values/operands.js";
 import type { TypedArguments, RuntimeArguments } from "../ir/op.js";
@@ -219,7 +219,7 @@ function withIndex(name: "max" | "min" | "argmax" | "argmin", args: Args, contex
   const besideNaN = nanBeside(x, at);
   return indexOfFirst(x, at, isMost ? greater : less).map((reduced) =>
     kept(
-      undefining(reduced, besideNaN, context, () => indexBesideNaN(name, isMost ? "-Infinity" : "Infinity")),
+      markPoison(reduced, besideNaN, context, () => indexBesideNaN(name, isMost ? "-Infinity" : "Infinity")),
       x,
       at,
       keepDims,

@@ -21,7 +21,7 @@ import { tileType, type Type } from "../types/types.js";
 import { defineOp } from "./define.js";
 import type { TileArray } from "../numerics/array.js";
 import type { Runtime } from "../values/runtime-values.js";
-import { binary, common, isTile, tileOf } from "../values/operands.js";
+import { binary, promoteOperands, isTile, tileOf } from "../values/operands.js";
 
 type Pair<Name extends string, Python extends string> = <const X, const Y>(
   x: Validate<X, WhyPairFirst<Name, X>>,
@@ -135,7 +135,7 @@ export const where = defineOp<
   },
   fold: (condition, x, y) => (condition ? x : y),
   evaluate: ({ condition, x, y }, { result }) => {
-    const [a, b, dtype] = isTile(x) || isTile(y) ? common(x, y) : lone(x, y, result.dtype);
+    const [a, b, dtype] = isTile(x) || isTile(y) ? promoteOperands(x, y) : lone(x, y, result.dtype);
     const chosen = isTile(condition) ? condition : tileOf(condition, "int1");
     return select(chosen, cast(a, dtype), cast(b, dtype));
   },

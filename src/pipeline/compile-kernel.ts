@@ -8,10 +8,10 @@ import type { Certificate, CompiledKernel, Config, EmitOptions, Emitted } from "
 import { definitionOf } from "../dsl/definition.js";
 import { OperatorDefinition } from "../dsl/operator.js";
 import { constexprsOf, rangesOf, sizesOf } from "../eval/case-launch.js";
-import { checked } from "../eval/assert-correct.js";
+import { assertCorrect } from "../eval/assert-correct.js";
 import { evaluateCase } from "../eval/evaluate-case.js";
 import { refusal } from "../eval/refusal.js";
-import { workOf } from "../eval/cost-estimate.js";
+import { estimateWork } from "../eval/cost-estimate.js";
 import { helpersOf } from "../ir/helpers.js";
 import { printIR } from "../ir/print.js";
 import type { SourceIndex } from "../ir/source.js";
@@ -77,11 +77,11 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     sizes: (at) => sizesOf(ir, at),
     constexprs: (at) => constexprsOf(ir, at),
     ranges: (at) => rangesOf(ir, at),
-    work: (at) => workOf(ir, at),
+    work: (at) => estimateWork(ir, at),
     refusal: (at) => refusal(lowered, at),
     proof: (cache) => (proof ??= proofFrom(cache, ir, lowered)),
     suggestPreconditions: (requires = []) => obligationsWithPreconditions(definition, source, requires),
     evaluate,
-    check: (at, options) => checked(signature, at, evaluate(at, options)),
+    check: (at, options) => assertCorrect(signature, at, evaluate(at, options)),
   };
 }

@@ -8,7 +8,7 @@ import type { Diagnostic } from "../diagnostics/diagnostic.js";
 import type { KernelDefinition } from "../dsl/definition.js";
 import { type OperatorDefinition, traceOperator } from "../dsl/operator.js";
 import { rangesOf, sizesOf } from "../eval/case-launch.js";
-import { checked } from "../eval/assert-correct.js";
+import { assertCorrect } from "../eval/assert-correct.js";
 import { evaluateOperator, operatorRefusal, operatorWork } from "../eval/evaluate-operator.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { printIR } from "../ir/print.js";
@@ -76,7 +76,7 @@ export function compileOperator(
     refusal: (at) => operatorRefusal(operator, at),
     proof: (cache) => (proof ??= joinedProofs(kernels.map((ir, i) => proofFrom(cache, ir, lowered[i]!)))),
     evaluate,
-    check: (at, options) => checked(signature, at, evaluate(at, options)),
+    check: (at, options) => assertCorrect(signature, at, evaluate(at, options)),
   };
 }
 

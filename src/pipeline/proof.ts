@@ -5,7 +5,7 @@ import type { Certificate, KeptProof, ProofCache } from "../compiled/compiled-ke
 import type { Location } from "../diagnostics/diagnostic.js";
 import { evaluateCase } from "../eval/evaluate-case.js";
 import { refusal } from "../eval/refusal.js";
-import { workOf } from "../eval/cost-estimate.js";
+import { estimateWork } from "../eval/cost-estimate.js";
 import { fingerprint } from "../ir/fingerprint.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { prove } from "../prove/prove.js";
@@ -44,7 +44,7 @@ function proofOf(ir: KernelIR, lowered: KernelIR): Certificate {
   const signature = signatureOf(lowered);
   return prove(ir, preconditions(lowered), {
     refusal: (at) => refusal(lowered, at),
-    lanes: (at) => workOf(ir, at).lanes,
+    lanes: (at) => estimateWork(ir, at).lanes,
     evaluate: (at) => evaluateCase(ir, signature, at, undefined, { lowered }),
   });
 }

@@ -7,7 +7,7 @@ import { fail } from "../diagnostics/diagnostic.js";
 import { configsInSource } from "../diagnostics/catalog/config-codes.js";
 import { specValue } from "../diagnostics/catalog/definition-codes.js";
 import { sizesOf } from "../eval/case-launch.js";
-import { workOf } from "../eval/cost-estimate.js";
+import { estimateWork } from "../eval/cost-estimate.js";
 import type { KernelIR } from "../ir/nodes.js";
 import type { SourceIndex } from "../ir/source.js";
 
@@ -30,7 +30,7 @@ export function measuringOf(
         ...(tuning.space && { space: tuning.space }),
         roles: tileRoles(ir),
         pipelined: isPipelined(ir),
-        traffic: (config: Config, given: TestCase) => workOf(withConfigs(ir, [config]), { ...given, config: 0 }),
+        traffic: (config: Config, given: TestCase) => estimateWork(withConfigs(ir, [config]), { ...given, config: 0 }),
         unfit: (config: Config) => {
           const alone = withConfigs(ir, [config]);
           return [...checkConfigs(alone), ...checkLimits(alone)][0]?.message;

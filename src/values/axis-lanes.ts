@@ -1,7 +1,7 @@
 /** The lanes of an access, axis by axis; views and the blocks of descriptors share this. */
 import type { Spread } from "../numerics/array.js";
 import type { NumberData } from "../numerics/numeric.js";
-import { unset } from "../numerics/buffer-pool.js";
+import { allocateUninitialized } from "../numerics/buffer-pool.js";
 
 /** The positions of lanes along one axis of a tensor. */
 export interface AxisLanes {
@@ -24,7 +24,7 @@ export function stepsAlong(into: Float64Array, { positions, along }: AxisLanes):
 
 /** `start + Σ position * stride` of every lane. */
 export function offsetsOf(axes: readonly AxisLanes[], size: number, start = 0): Float64Array {
-  const offsets = unset(Float64Array, size);
+  const offsets = allocateUninitialized(Float64Array, size);
   let constant = start;
   for (const { along, positions, stride } of axes) if (along.count === 1) constant += positions[0]! * stride;
   let isFirst = true;
@@ -59,7 +59,7 @@ function addSteps(offsets: Float64Array, { positions, stride, along }: AxisLanes
 }
 
 /** Marks the positions outside `[0, limit)`, but none whose value is unknown; undefined if there are none. */
-export function outsideOf(positions: NumberData, limit: number, unknown?: Uint8Array): Uint8Array | undefined {
+export function outOfBoundsLanes(positions: NumberData, limit: number, unknown?: Uint8Array): Uint8Array | undefined {
   let marks: Uint8Array | undefined;
   for (let i = 0; i < positions.length; i++)
     if (!(positions[i]! >= 0 && positions[i]! < limit) && !unknown?.[i])
@@ -68,7 +68,7 @@ export function outsideOf(positions: NumberData, limit: number, unknown?: Uint8A
 }
 
 /** Turns off the lanes whose position is marked. */
-export function turnOff(lanes: Uint8Array, marks: Uint8Array, { outer, count, inner }: Spread): void {
+export function maskLanes(lanes: Uint8Array, marks: Uint8Array, { outer, count, inner }: Spread): void {
   for (let repeat = 0, lane = 0; repeat < outer; repeat++)
     if (inner === 1) {
       for (let j = 0; j < count; j++, lane++) if (marks[j]) lanes[lane] = 0;

@@ -5,9 +5,9 @@ import type { FindingCode } from "../diagnostics/catalog/index.js";
 import { DESCRIPTOR_BYTES } from "../types/limits.js";
 import { either, sizeOf, spread, type TileArray, tileArray } from "../numerics/array.js";
 import { dtypeTable } from "../types/dtype.js";
-import { ones, unset } from "../numerics/buffer-pool.js";
+import { ones, allocateUninitialized } from "../numerics/buffer-pool.js";
 import type { Addresses, Context, DescriptorRuntime, Runtime, TensorRuntime } from "./runtime-values.js";
-import { type TensorAxis, offsetsOf, outsideOf, turnOff } from "./axis-lanes.js";
+import { type TensorAxis, offsetsOf, outOfBoundsLanes, maskLanes } from "./axis-lanes.js";
 import { isAddresses, isTile } from "./operands.js";
 
 type Args = Readonly<Record<string, Runtime | undefined>>;
@@ -78,7 +78,7 @@ interface Axis {
 }
 
 function counting(offset: Runtime, length: number): Axis {
-  const positions = unset(Float64Array, length);
+  const positions = allocateUninitialized(Float64Array, length);
   const first = number(offset);
   for (let i = 0; i < length; i++) positions[i] = first + i;
   return { positions, poison: isTile(offset) && offset.poison?.[0] === 1 ? ones(length) : undefined };
@@ -96,8 +96,8 @@ function lanesOf(descriptor: DescriptorRuntime, axes: readonly Axis[], context: 
   const placed = axes.map(({ positions, poison }, axis): TensorAxis => {
     inner /= positions.length;
     const along = { outer: size / (inner * positions.length), count: positions.length, inner };
-    const outside = outsideOf(positions, limits[axis]!, poison);
-    if (outside) turnOff(inside, outside, along);
+    const outside = outOfBoundsLanes(positions, limits[axis]!, poison);
+    if (outside) maskLanes(inside, outside, along);
     if (poison) unknown = either(unknown, spread(poison, along));
     return { axis: of?.[axis] ?? axis, positions, along, stride: strides[axis]! };
   });

@@ -44,7 +44,7 @@ function weakDType(constant: Runtime | undefined, tile: DTypeName): DTypeName {
 }
 
 /** Both operands in their common dtype, and that dtype. */
-export function common(x: Runtime | undefined, y: Runtime | undefined): [TileArray, TileArray, DTypeName] {
+export function promoteOperands(x: Runtime | undefined, y: Runtime | undefined): [TileArray, TileArray, DTypeName] {
   const a = isTile(x) ? (x.dtype as DTypeName) : undefined;
   const b = isTile(y) ? (y.dtype as DTypeName) : undefined;
   const dtype = a && b ? (promote(a, b) as DTypeName) : a ? weakDType(y, a) : b ? weakDType(x, b) : "int32";
@@ -54,7 +54,7 @@ export function common(x: Runtime | undefined, y: Runtime | undefined): [TileArr
 /** `evaluate` of an elementwise op of `x` and `y` that computes in their common dtype. */
 export function binary(loops: Loops) {
   return ({ x, y }: Args, context: Context): TileArray => {
-    const [a, b, dtype] = common(x, y);
+    const [a, b, dtype] = promoteOperands(x, y);
     return runBinary(loops, a, b, dtype, context.results[0]!.dtype);
   };
 }
@@ -68,7 +68,7 @@ export function ofBits(loops: Loops, deciding: 0 | -1) {
   return (args: Args, context: Context): TileArray => {
     const made = compute(args, context);
     if (!made.poison) return made;
-    const [a, b, dtype] = common(args.x, args.y);
+    const [a, b, dtype] = promoteOperands(args.x, args.y);
     const sides = [a, b].map((side) => broadcastTo(side, made.shape));
     const decides = (value: number | bigint): boolean =>
       BigInt.asIntN(bitsOf(dtype), BigInt(value)) === BigInt(deciding);
@@ -100,7 +100,7 @@ export function quotient(loops: Loops) {
   const [ofFloats, ofInts] = [binaryInResult(loops), binary(loops)];
   return (args: Args, context: Context): TileArray => {
     if (isFloat(context.results[0]!.dtype)) return ofFloats(args, context);
-    const [dividend, divisor] = common(args.x, args.y);
+    const [dividend, divisor] = promoteOperands(args.x, args.y);
     reportDivisors(dividend, divisor, context);
     return ofInts(args, context);
   };

@@ -10,7 +10,7 @@ import { isTile, tileOf } from "./operands.js";
 import type { Context, Runtime } from "./runtime-values.js";
 
 /** Marks lanes of a result. `describe` gets the first of them. */
-export function undefining(
+export function markPoison(
   tile: TileArray,
   lanes: Uint8Array | undefined,
   context: Context,
@@ -26,7 +26,7 @@ export function castIn(context: Context, x: Runtime, dtype: DTypeName, options: 
   const made = cast(tileOf(x, dtype), dtype, options);
   if (options.bitcast) return made;
   const from = floatsOf(x);
-  return undefining(made, from && outOfRange(from, dtype, options), context, (lane) => {
+  return markPoison(made, from && outOfRange(from, dtype, options), context, (lane) => {
     const [low, high] = castableRange(from!.dtype as "float32", dtype as IntName | FloatDType);
     return undefinedCast(from!.data[lane]!, dtype, [String(low), String(high)]);
   });

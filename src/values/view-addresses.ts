@@ -14,7 +14,7 @@ import {
 import { type BigData, isBig, type NumberData } from "../numerics/numeric.js";
 import { ones, poolGeneration } from "../numerics/buffer-pool.js";
 import type { Addresses, Allocation, Indexed } from "./runtime-values.js";
-import { type TensorAxis, offsetsOf, outsideOf, turnOff } from "./axis-lanes.js";
+import { type TensorAxis, offsetsOf, outOfBoundsLanes, maskLanes } from "./axis-lanes.js";
 import { isTile } from "./operands.js";
 
 /**
@@ -123,11 +123,11 @@ function computeLanes(
   const axes = placed.map(({ tile, along }, place): TensorAxis => {
     const axis = order?.[place] ?? place;
     const positions = positionsOf(tile);
-    const outside = outsideOf(positions, allocation.shape[axis]!, tile.poison);
+    const outside = outOfBoundsLanes(positions, allocation.shape[axis]!, tile.poison);
     if (outside && !masksAxis(claimed, place)) {
       claims ??= { broken: new Uint8Array(size), axis: new Uint8Array(size), index: new Float64Array(size) };
       noteClaims(claims, spread(outside, along), axis, spread(Float64Array.from(positions), along));
-    } else if (outside) turnOff(inside, outside, along);
+    } else if (outside) maskLanes(inside, outside, along);
     if (tile.poison) poison = either(poison, spread(tile.poison, along));
     return { axis, positions, along, stride: allocation.strides[axis]! };
   });

@@ -13,7 +13,7 @@ import { isFloatElem, isInt, members } from "../types/dtype.js";
 import { type KernelIR, type Param, type TensorParam, tensorsOf } from "../ir/nodes.js";
 import { type Composition, gradientOf, type OperatorIR } from "../ir/operator-ir.js";
 import { type OperatorFunction, whyNoInput, whyNoResult, whyResult } from "../params/operator-types.js";
-import { owners } from "../torch/facts.js";
+import { aliasedTensors } from "../torch/facts.js";
 import { recordOf } from "../torch/functions.js";
 import { isTorchNode, partsOf, type TorchArgument, type TorchNode } from "../torch/node.js";
 import type { SourceIndex } from "../ir/source.js";
@@ -22,7 +22,7 @@ import { checkDescriptions, checkParts, KernelDefinition, type RawSpec, describe
 import { isObject, kindOf } from "./spec-forms.js";
 import { type AbstractTensor, includes, withLaunchRecorder } from "./kernel-call.js";
 import { flagsOf, variablesOf } from "./record-spec.js";
-import { type Given, record, saidOf, stepsOf } from "../torch/record-author.js";
+import { type RecorderArguments, record, prefixMessages, stepsOf } from "../torch/record-author.js";
 import { isRecord, type Made, nodeOf, tensorProxy } from "../torch/proxy.js";
 import { trace } from "./trace.js";
 
@@ -212,7 +212,7 @@ class Recording {
   }
 
   #record(
-    given: Pick<Given, "what" | "tensors" | "variables">,
+    given: Pick<RecorderArguments, "what" | "tensors" | "variables">,
     author: Forward,
     results: (returned: unknown) => Composition["results"],
   ): Composition {
@@ -227,7 +227,7 @@ class Recording {
       ownedBy: (node: TorchNode) => this.#owners(node).flatMap((of) => (of.kind === "input" ? [of.name] : []))[0],
     };
     const known = { ...given, numbers: numbers.map(({ name }) => name), flags: flagsOf(numbers) };
-    const { made, result } = saidOf(`${this.face.name}:`, () =>
+    const { made, result } = prefixMessages(`${this.face.name}:`, () =>
       withLaunchRecorder(into, () => record(author, known, this.definition.at)),
     );
     // The operator's kernels are those that its calls name.
@@ -265,7 +265,7 @@ class Recording {
   }
 
   #owners(node: TorchNode): readonly TorchNode[] {
-    return owners(node, (each) => this.#describe(each)?.dtype);
+    return aliasedTensors(node, (each) => this.#describe(each)?.dtype);
   }
 
   #describe(node: TorchNode): AbstractTensor | undefined {
@@ -304,7 +304,7 @@ function valuesIn({ steps, results }: Composition): ReadonlySet<string> {
     if (!isTorchNode(argument) || seen.has(argument)) return;
     seen.add(argument);
     if (argument.kind === "input") found.add(argument.name);
-    const isAbout = argument.kind === "attribute" && owners(argument, () => undefined)[0] === argument;
+    const isAbout = argument.kind === "attribute" && aliasedTensors(argument, () => undefined)[0] === argument;
     if (!isAbout) partsOf(argument).forEach(visit);
   };
   Object.values(results).forEach(visit);

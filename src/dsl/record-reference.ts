@@ -1,7 +1,7 @@
 /** Records the torch expressions that an author writes: a kernel's reference, and inputs of its own. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { referenceResult, specInputs } from "../diagnostics/catalog/reference-codes.js";
-import { type Author, type Given, record } from "../torch/record-author.js";
+import { type Author, type RecorderArguments, record } from "../torch/record-author.js";
 import type { Reference, TorchNode } from "../torch/node.js";
 import { isRecord, nodeOf, tensorProxy } from "../torch/proxy.js";
 
@@ -16,7 +16,7 @@ export function python(
 /** Calls the author's function with proxies that record each use. */
 export function recordReference(
   author: Author | { readonly source: string } | undefined,
-  given: Given,
+  given: RecorderArguments,
   outputs: readonly string[],
   at: Location | undefined,
 ): Reference | undefined {
@@ -49,7 +49,7 @@ export function recordReference(
  */
 export function recordInputs(
   author: Author,
-  given: Given,
+  given: RecorderArguments,
   names: readonly string[],
   at: Location | undefined,
 ): Readonly<Record<string, TorchNode>> {

@@ -6,7 +6,7 @@ import { isMemoryParam, type KernelIR, type Param } from "../ir/nodes.js";
 import { isPythonIdentifier } from "../torch/python-identifiers.js";
 import { inputsOf as inputsIn, type TorchNode } from "../torch/node.js";
 import { type KernelDefinition, rawConfigs } from "./definition.js";
-import { saidOf } from "../torch/record-author.js";
+import { prefixMessages } from "../torch/record-author.js";
 import { recordInputs, recordReference } from "./record-reference.js";
 
 /** Names of the providers that the benchmark adds to the author's. */
@@ -22,7 +22,7 @@ export function providersOf(
     if (!isPythonIdentifier(name)) fail(pythonName.provider(kernel.name, name), at);
     if (RESERVED_PROVIDERS.includes(name)) fail(reservedName.provider(kernel.name, name), at);
     const given = () => recordReferenceSpec(kernel, author, params, at, `the provider ${name}`)!;
-    return [name, saidOf(`${kernel.name}: the provider ${name}:`, given)] as const;
+    return [name, prefixMessages(`${kernel.name}: the provider ${name}:`, given)] as const;
   });
   return Object.fromEntries(made);
 }
@@ -72,7 +72,7 @@ export function inputsOf({ spec }: KernelDefinition, params: readonly Param[], a
     flags: flagsOf(numbers),
   };
   const author = spec.inputs;
-  return saidOf("inputs:", () => recordInputs(author, given, tensorNames(params, ["in", "inout"]), at));
+  return prefixMessages("inputs:", () => recordInputs(author, given, tensorNames(params, ["in", "inout"]), at));
 }
 
 /** Flags and choices of words, which authors may want to ask with JavaScript's `?:`. */

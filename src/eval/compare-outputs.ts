@@ -6,7 +6,7 @@ import { round } from "../numerics/numeric-float.js";
 import { coordinates } from "./findings.js";
 import { magnitudes } from "./magnitude.js";
 import { wrapInteger } from "../numerics/numeric-int.js";
-import { NotEvaluated, TorchRefuses } from "../torch/errors.js";
+import { UnsupportedByEvaluator, TorchError } from "../torch/errors.js";
 
 /** What is expected of an output. Integers beyond 2^53 are bigints. */
 export interface Expected {
@@ -32,7 +32,7 @@ interface Judged {
 export function compareOutput(output: string, got: TensorData, expected: Expected, tolerance: Tolerance): Comparison {
   const { dtype, shape, data } = got;
   if (shape.join() !== expected.shape.join())
-    throw new TorchRefuses(
+    throw new TorchError(
       `${output} has shape [${shape.join(", ")}], its reference has [${expected.shape.join(", ")}]; return one of ${output}'s shape`,
     );
   const hasFloats = isFloat(dtype as DTypeName);
@@ -98,7 +98,7 @@ function judgeIntegers(
     if (Number.isNaN(right)) return Infinity;
     if (typeof right === "number" && !Number.isInteger(right)) return Math.abs(Number(is) - right);
     if (typeof right === "number" && !Number.isSafeInteger(right))
-      throw new NotEvaluated(`${output} should be ${right}, and numbers beyond 2^53 are not exact here`);
+      throw new UnsupportedByEvaluator(`${output} should be ${right}, and numbers beyond 2^53 are not exact here`);
     const wrapped = inDType(right);
     return Math.abs(typeof is === "bigint" ? Number(is - BigInt(wrapped)) : is - Number(wrapped));
   });

@@ -35,7 +35,7 @@ import { checkElements } from "./memory-limit.js";
 import { checkRanges, describedInputs, makeInputs } from "./make-inputs.js";
 import { launchOf, rangesOf } from "./case-launch.js";
 import { refusal } from "./refusal.js";
-import { NotEvaluated } from "../torch/errors.js";
+import { UnsupportedByEvaluator } from "../torch/errors.js";
 import { evaluateReference } from "../torch/evaluate-torch.js";
 import { UnknownAddress } from "./tensor.js";
 import { estimateWork } from "./cost-estimate.js";
@@ -157,7 +157,7 @@ export function evaluateOperator(
     const seen = { reached, ...(record && { accesses: record.accesses }) };
     return { outputs, findings, unchecked: [...besides, ...unchecked], ...verdict, ...seen };
   } catch (error) {
-    if (error instanceof UnknownAddress || error instanceof NotEvaluated)
+    if (error instanceof UnknownAddress || error instanceof UnsupportedByEvaluator)
       return { outputs: {}, findings: [], unchecked: [error.message] };
     throw error;
   }
@@ -287,7 +287,7 @@ class Steps {
   #dtype(node: TorchNode): string {
     if (node.kind === "dtype") return node.name;
     if (node.kind === "attribute") return this.#tensor(node.of).dtype;
-    throw new NotEvaluated("a dtype that no tensor has cannot be evaluated here");
+    throw new UnsupportedByEvaluator("a dtype that no tensor has cannot be evaluated here");
   }
 
   #scalar(node: TorchNode): Scalar {

@@ -4,7 +4,7 @@ import { fail, TileScriptError } from "../diagnostics/diagnostic.js";
 import { referenceResult, torchCall } from "../diagnostics/catalog/reference-codes.js";
 import { type KernelIR, tensorsOf } from "../ir/nodes.js";
 import { evaluateReference } from "../torch/evaluate-torch.js";
-import { NotEvaluated, TorchRefuses } from "../torch/errors.js";
+import { UnsupportedByEvaluator, TorchError } from "../torch/errors.js";
 import { type TorchArray, torchArray } from "../torch/array.js";
 import { kindOf, kindOfDType, type TorchKind } from "../torch/kind.js";
 import type { ReferenceInputs, TorchNode } from "../torch/node.js";
@@ -53,13 +53,13 @@ export class ReferenceOutputs {
         return compareOutput(name, output, expected[i]!, toleranceOf(name, output.dtype));
       });
     } catch (error) {
-      if (error instanceof NotEvaluated) return error.message;
+      if (error instanceof UnsupportedByEvaluator) return error.message;
       // PyTorch refuses to pool empty tensors, and the like: then what is empty is as expected.
       if (isRefusedCall(error) && given.every(([, { data }]) => data.length === 0))
         return given.map(([name, output]) =>
           compareOutput(name, output, torchArray(output.shape, new Float64Array()), toleranceOf(name, output.dtype)),
         );
-      if (error instanceof TorchRefuses) fail(referenceResult.refused(error.message), reference.at);
+      if (error instanceof TorchError) fail(referenceResult.refused(error.message), reference.at);
       throw error;
     }
   }
@@ -89,7 +89,7 @@ const isRefusedCall = (error: unknown): boolean =>
 function checkKind(name: string, { dtype }: TensorData, given: TorchKind | undefined): void {
   const own = kindOfDType(dtype as DTypeName);
   if (given === undefined || given === own) return;
-  throw new TorchRefuses(
+  throw new TorchError(
     `${name} holds ${own} (${dtype}), its reference gives ${given}; convert what it returns, such as with .to(tl.${dtype})`,
   );
 }

@@ -2,7 +2,7 @@
 import { sizeOf } from "../numerics/array.js";
 import { erf } from "../numerics/special.js";
 import { map, torchArray, type TorchArray } from "./array.js";
-import { TorchRefuses } from "./errors.js";
+import { TorchError } from "./errors.js";
 import { type Args, array, axisGiven, elementwise, number } from "./call.js";
 import { both, everywhere, functional, type Unary } from "./record.js";
 import type { TorchNumber, TorchTensor } from "./values.js";
@@ -18,7 +18,7 @@ function glu({ input, dim }: Args): TorchArray {
   const x = array(input);
   const axis = axisGiven(dim, -1, x);
   const half = x.shape[axis]! / 2;
-  if (!Number.isInteger(half)) throw new TorchRefuses(`an axis of ${x.shape[axis]} elements has no half`);
+  if (!Number.isInteger(half)) throw new TorchError(`an axis of ${x.shape[axis]} elements has no half`);
   const inner = sizeOf(x.shape.slice(axis + 1)) * half;
   const at = (i: number): number => Math.trunc(i / inner) * 2 * inner + (i % inner);
   const shape = x.shape.with(axis, half);

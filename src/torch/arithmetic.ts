@@ -1,5 +1,5 @@
 /** Arithmetic of two tensors, and functions of each element. */
-import { TorchRefuses } from "./errors.js";
+import { TorchError } from "./errors.js";
 import { erf, roundHalfEven } from "../numerics/special.js";
 import { map, zip } from "./array.js";
 import { array, elementwise, number, pairwise } from "./call.js";
@@ -65,7 +65,7 @@ export const arithmetic = {
   clamp: both<(input: TorchTensor, min?: TorchNumber, max?: TorchNumber) => TorchTensor>({
     params: ["input", "min", "max"],
     run: ({ input, min, max }) => {
-      if ((min ?? max ?? undefined) === undefined) throw new TorchRefuses("it needs min or max");
+      if ((min ?? max ?? undefined) === undefined) throw new TorchError("it needs min or max");
       return zip([array(input), array(min ?? -Infinity), array(max ?? Infinity)], (x, low, high) =>
         Math.min(Math.max(x, low), high),
       );

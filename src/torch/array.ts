@@ -1,6 +1,6 @@
 /** The float64 arrays that references compute with, and functions that move, map and fold their elements. */
 import { broadcastShapes, broadcastTo, permute, sizeOf, tileArray, type TileArray } from "../numerics/array.js";
-import { TorchRefuses } from "./errors.js";
+import { TorchError } from "./errors.js";
 
 /** Elements in row-major order. */
 export interface TorchArray {
@@ -30,7 +30,7 @@ function fitting<R>(compute: () => R): R {
   try {
     return compute();
   } catch (error) {
-    throw new TorchRefuses((error as Error).message);
+    throw new TorchError((error as Error).message);
   }
 }
 
@@ -63,7 +63,7 @@ export function total(lane: Float64Array): number {
 export function axisOf(axis: number, rank: number): number {
   const found = axis < 0 ? axis + Math.max(rank, 1) : axis;
   if (found >= 0 && found < Math.max(rank, 1)) return found;
-  throw new TorchRefuses(`there is no axis ${axis} of ${rank === 1 ? "one axis" : `${rank} axes`}`);
+  throw new TorchError(`there is no axis ${axis} of ${rank === 1 ? "one axis" : `${rank} axes`}`);
 }
 
 export function transpose(x: TorchArray, first: number, second: number): TorchArray {
@@ -77,7 +77,7 @@ export function transpose(x: TorchArray, first: number, second: number): TorchAr
 export function reorder(x: TorchArray, order: readonly number[]): TorchArray {
   const axes = order.map((axis) => axisOf(axis, x.shape.length));
   if (new Set(axes).size !== x.shape.length)
-    throw new TorchRefuses(`[${order.join(", ")}] does not order ${x.shape.length} axes`);
+    throw new TorchError(`[${order.join(", ")}] does not order ${x.shape.length} axes`);
   if (x.data.length === 0)
     return torchArray(
       axes.map((axis) => x.shape[axis]!),
@@ -91,7 +91,7 @@ export function reshapeTo(x: TorchArray, shape: readonly number[]): TorchArray {
   const known = shape.reduce((product, dim) => (dim === -1 ? product : product * dim), 1);
   const whole = shape.map((dim) => (dim === -1 ? x.data.length / known : dim));
   if (sizeOf(whole) !== x.data.length || whole.some(Number.isNaN))
-    throw new TorchRefuses(`[${x.shape.join(", ")}] does not reshape to [${shape.join(", ")}]`);
+    throw new TorchError(`[${x.shape.join(", ")}] does not reshape to [${shape.join(", ")}]`);
   return torchArray(whole, x.data);
 }
 

@@ -1,5 +1,5 @@
 /** Attributes of tensors, and of several results, that references may use besides `dtype` and `device`. */
-import { NotEvaluated } from "./errors.js";
+import { UnsupportedByEvaluator } from "./errors.js";
 import { transpose } from "./array.js";
 import { array, isArray, type TorchValue } from "./call.js";
 
@@ -22,6 +22,6 @@ export const torchAttributes: Readonly<Record<string, TorchAttribute>> = {
 /** One of several results. */
 export function itemOf(of: TorchValue, index: number): TorchValue {
   if (typeof of !== "object" || of === null || isArray(of) || index >= of.length)
-    throw new NotEvaluated(`the reference takes item ${index} of a value that does not have it`);
+    throw new UnsupportedByEvaluator(`the reference takes item ${index} of a value that does not have it`);
   return of[index];
 }

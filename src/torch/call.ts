@@ -1,5 +1,5 @@
 /** The arguments of torch's functions while they are evaluated, and functions that many records have in common. */
-import { TorchRefuses } from "./errors.js";
+import { TorchError } from "./errors.js";
 import { axisOf, map, mapLanes, reduceAxes, scalarArray, type TorchArray, zip } from "./array.js";
 import type { Facts, TorchFunction } from "./record.js";
 import { type DTypeName, dtypeTable } from "../types/dtype.js";
@@ -15,7 +15,7 @@ export const isDTypeName = (x: TorchValue): x is DTypeName => typeof x === "stri
 export function array(x: TorchValue, name = "this argument"): TorchArray {
   if (isArray(x)) return x;
   if (typeof x === "number" || typeof x === "boolean") return scalarArray(Number(x));
-  throw new TorchRefuses(`${name} is no tensor`);
+  throw new TorchError(`${name} is no tensor`);
 }
 
 export function numbers(x: TorchValue): readonly number[] {
@@ -27,7 +27,7 @@ export const number = (x: TorchValue, otherwise: number): number => (typeof x ==
 
 /** The tensors of a list. */
 export function arrays(x: TorchValue): readonly TorchArray[] {
-  if (!Array.isArray(x)) throw new TorchRefuses("a list of tensors is needed");
+  if (!Array.isArray(x)) throw new TorchError("a list of tensors is needed");
   return x.map((item) => array(item as TorchValue));
 }
 
@@ -38,7 +38,7 @@ export const axisGiven = (x: TorchValue, otherwise: number, { shape }: TorchArra
 /** @throws TorchRefuses if a tensor has another shape than the call needs. */
 export function sameShape(is: readonly number[], due: readonly number[]): void {
   if (is.length !== due.length || is.some((size, axis) => size !== due[axis]))
-    throw new TorchRefuses(`it needs shape [${due.join(", ")}], not [${is.join(", ")}]`);
+    throw new TorchError(`it needs shape [${due.join(", ")}], not [${is.join(", ")}]`);
 }
 
 /** The axis of a function where it is negative for a tensor with one axis more. */
@@ -59,14 +59,14 @@ export const pairwise = (f: (x: number, y: number) => number, facts?: Facts): To
 /** The greatest of no elements is nothing, as PyTorch sees it. No axes means all. */
 export function ofSome({ shape }: TorchArray, axes: readonly number[]): void {
   const folded = axes.length === 0 ? shape : axes.map((axis) => shape[axisOf(axis, shape.length)]);
-  if (folded.includes(0)) throw new TorchRefuses("an axis that it folds has no elements");
+  if (folded.includes(0)) throw new TorchError("an axis that it folds has no elements");
 }
 
 /** A fold over one axis, over several, or over all. */
 export const reduction = (fold: (lane: Float64Array) => number, facts?: Partial<TorchFunction>): TorchFunction => ({
   params: ["input", "dim", "keepdim", "dtype"],
   run: ({ input, dim, keepdim }) => {
-    if (dim === undefined && keepdim !== undefined) throw new TorchRefuses("keepdim needs dim");
+    if (dim === undefined && keepdim !== undefined) throw new TorchError("keepdim needs dim");
     return reduceAxes(array(input), numbers(dim), keepdim === true, fold);
   },
   ...facts,

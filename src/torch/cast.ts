@@ -2,7 +2,7 @@
 import { cast } from "../numerics/array-cast.js";
 import { tileArray } from "../numerics/array.js";
 import { type DTypeName, dtypeTable, dtypeNames } from "../types/dtype.js";
-import { TorchRefuses } from "./errors.js";
+import { TorchError } from "./errors.js";
 import { torchArray, type TorchArray } from "./array.js";
 import { array } from "./call.js";
 import { method, type TorchFunction } from "./record.js";
@@ -19,7 +19,7 @@ const CLAMPED: ReadonlySet<DTypeName> = new Set(["float8e4nv"]);
 /** @throws TorchRefuses if there is no such dtype. */
 export function castTo(x: TorchArray, name: string): TorchArray {
   const dtype = named.get(name.replace(/^(torch|tl)\./, ""));
-  if (!dtype) throw new TorchRefuses(`${name} is no dtype`);
+  if (!dtype) throw new TorchError(`${name} is no dtype`);
   if (dtype === "float32" || dtype === "float64") return x;
   const { data } = cast(tileArray("float64", x.shape, x.data), dtype, CLAMPED.has(dtype) ? {} : { saturate: false });
   return torchArray(x.shape, Float64Array.from(data as ArrayLike<number | bigint>, Number));

@@ -1,8 +1,8 @@
 /** Convolutions, pooling, and tables that are looked up. */
 import { sizeOf } from "../numerics/array.js";
 import { torchArray, type TorchArray } from "./array.js";
-import { TorchRefuses } from "./errors.js";
-import { inside } from "./indexing.js";
+import { TorchError } from "./errors.js";
+import { checkIndexBounds } from "./indexing.js";
 import { type Args, array, number, numbers, ofSome, type TorchValue } from "./call.js";
 import { functional } from "./record.js";
 import type { TorchNumber, TorchTensor } from "./values.js";
@@ -57,7 +57,7 @@ function convolution({ input, weight, bias, stride, padding, dilation, groups }:
   );
   const groupCount = number(groups, 1);
   if (outputs === 0 || channels !== perGroup * groupCount || outputs % groupCount !== 0)
-    throw new TorchRefuses(
+    throw new TorchError(
       `${channels} channels and ${outputs} outputs in ${groupCount} groups do not fit a weight of [${w.shape.join(", ")}]`,
     );
   const outputsPerGroup = outputs / groupCount;
@@ -147,7 +147,7 @@ export const convolutions = {
       const width = table.shape[1]!;
       const data = new Float64Array(index.data.length * width);
       index.data.forEach((row, i) => {
-        inside(row, table.shape[0]!);
+        checkIndexBounds(row, table.shape[0]!);
         data.set(table.data.subarray(row * width, (row + 1) * width), i * width);
       });
       return torchArray([...index.shape, width], data);
@@ -164,7 +164,7 @@ export const convolutions = {
         data.reduce((most, label) => Math.max(most, label + 1), 0),
       );
       const out = new Float64Array(data.length * width);
-      data.forEach((label, i) => (out[i * width + inside(label, width)] = 1));
+      data.forEach((label, i) => (out[i * width + checkIndexBounds(label, width)] = 1));
       return torchArray([...shape, width], out);
     },
   }),

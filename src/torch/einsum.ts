@@ -4,22 +4,22 @@
  */
 import { sizeOf, stridesOf } from "../numerics/array.js";
 import { torchArray, type TorchArray } from "./array.js";
-import { TorchRefuses } from "./errors.js";
+import { TorchError } from "./errors.js";
 
 /** @throws TorchRefuses if the equation does not fit the operands, or has an ellipsis, which is not supported. */
 export function einsum(equation: string, operands: readonly TorchArray[]): TorchArray {
   const [left = "", right] = equation.replace(/\s/g, "").split("->");
   const inputs = left.split(",");
   if (left.includes(".") || inputs.length !== operands.length)
-    throw new TorchRefuses(`${equation} does not fit ${operands.length} operands`);
+    throw new TorchError(`${equation} does not fit ${operands.length} operands`);
   const sizes = new Map<string, number>();
   inputs.forEach((letters, i) => {
     const { shape } = operands[i]!;
-    if (letters.length !== shape.length) throw new TorchRefuses(`${letters} does not fit [${shape.join(", ")}]`);
+    if (letters.length !== shape.length) throw new TorchError(`${letters} does not fit [${shape.join(", ")}]`);
     [...letters].forEach((letter, axis) => {
       const [known = 1, size] = [sizes.get(letter), shape[axis]!];
       if (known !== 1 && size !== 1 && size !== known)
-        throw new TorchRefuses(`${letter} of ${equation} is ${known} and ${size}`);
+        throw new TorchError(`${letter} of ${equation} is ${known} and ${size}`);
       sizes.set(letter, known === 1 ? size : known);
     });
   });

@@ -4,7 +4,7 @@ import { fail } from "../diagnostics/diagnostic.js";
 import { torchCall } from "../diagnostics/catalog/reference-codes.js";
 import { isFloat, unroundedDType } from "../numerics/numeric.js";
 import type { DTypeName } from "../types/dtype.js";
-import { NotEvaluated, TorchRefuses } from "./errors.js";
+import { UnsupportedByEvaluator, TorchError } from "./errors.js";
 import { scalarArray, torchArray, type TorchArray } from "./array.js";
 import { itemOf, torchAttributes } from "./attributes.js";
 import { isArray, isDTypeName, type TorchValue } from "./call.js";
@@ -71,7 +71,7 @@ class Evaluation {
     const result = this.#value(node);
     if (isArray(result)) return result;
     if (typeof result === "number") return scalarArray(result);
-    throw new NotEvaluated("the reference gives no tensor");
+    throw new UnsupportedByEvaluator("the reference gives no tensor");
   }
 
   #value(node: TorchNode): TorchValue {
@@ -107,7 +107,7 @@ class Evaluation {
       case "choice":
         return this.#argument(this.#value(node.condition) ? node.then : node.otherwise);
       case "launched":
-        throw new NotEvaluated("a kernel's output stands outside its operator");
+        throw new UnsupportedByEvaluator("a kernel's output stands outside its operator");
       case "otherwise":
         return this.#value(node.of) ?? this.#argument(node.fallback);
       case "call":
@@ -120,7 +120,7 @@ class Evaluation {
 
   #input(name: string): TorchValue {
     const given = this.#inputs[name];
-    if (given === undefined) throw new NotEvaluated(`the reference uses ${name}, which has no value here`);
+    if (given === undefined) throw new UnsupportedByEvaluator(`the reference uses ${name}, which has no value here`);
     if (given === null || typeof given !== "object") return given;
     const known = this.#arrays.get(name) ?? this.#integers.of(arrayOf(given), given.dtype as DTypeName);
     this.#arrays.set(name, known);
@@ -132,7 +132,7 @@ class Evaluation {
     if (name === "dtype" && of.kind === "input")
       return this.#dtype((this.#inputs[of.name] as TensorData).dtype as DTypeName);
     if (!Object.hasOwn(torchAttributes, name))
-      throw new NotEvaluated(`the reference uses .${name}, which cannot be evaluated here`);
+      throw new UnsupportedByEvaluator(`the reference uses .${name}, which cannot be evaluated here`);
     return torchAttributes[name]!.run(this.#value(of));
   }
 
@@ -144,7 +144,7 @@ class Evaluation {
 
   #call(call: TorchCall): TorchValue {
     const record = recordOf(call);
-    if (!record) throw new NotEvaluated(`the reference uses ${call.name}, which cannot be evaluated here`);
+    if (!record) throw new UnsupportedByEvaluator(`the reference uses ${call.name}, which cannot be evaluated here`);
     const given = bound(call, record);
     const entries = Object.entries(given).map(([param, argument]) => {
       const value = argument === undefined ? undefined : this.#argument(argument);
@@ -160,7 +160,7 @@ class Evaluation {
     const isLeftOut = (param: string): boolean =>
       values[param] === undefined || (param === record.rest && (values[param] as readonly unknown[]).length === 0);
     const missing = record.needs?.find(isLeftOut);
-    if (missing !== undefined) throw new TorchRefuses(`it needs ${missing}`);
+    if (missing !== undefined) throw new TorchError(`it needs ${missing}`);
     const random = record.draws && this.#random ? this.#random : notRandom(call.name);
     const target = record.casts ?? (record.castsTo && values[record.castsTo]);
     const cast = this.#integers.cast(values["input"], target);
@@ -179,7 +179,7 @@ function located<R>({ name, at }: TorchCall, compute: () => R): R {
   try {
     return compute();
   } catch (error) {
-    if (error instanceof TorchRefuses) fail(torchCall(name, error.message), at);
+    if (error instanceof TorchError) fail(torchCall(name, error.message), at);
     throw error;
   }
 }
@@ -207,7 +207,7 @@ const comparison: Readonly<Record<NumberComparison, (x: number, y: number) => bo
 
 function notRandom(name: string): () => never {
   return () => {
-    throw new NotEvaluated(`the reference draws random numbers with ${name}; those belong into inputs`);
+    throw new UnsupportedByEvaluator(`the reference draws random numbers with ${name}; those belong into inputs`);
   };
 }
 

@@ -15,9 +15,9 @@ import {
 export type DTypeOf = (node: TorchNode) => Elem | undefined;
 
 /** The tensors whose memory it has, or may have: itself where it is new. */
-export function owners(node: TorchNode, dtypeOf: DTypeOf): readonly TorchNode[] {
+export function aliasedTensors(node: TorchNode, dtypeOf: DTypeOf): readonly TorchNode[] {
   const from = sources(node, dtypeOf).filter(isTorchNode);
-  return from.length === 0 ? [node] : from.flatMap((each) => owners(each, dtypeOf));
+  return from.length === 0 ? [node] : from.flatMap((each) => aliasedTensors(each, dtypeOf));
 }
 
 /** What it may be itself, or a view of. */

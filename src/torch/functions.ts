@@ -8,16 +8,16 @@ import { creation } from "./create.js";
 import { indexing } from "./indexing.js";
 import { losses } from "./loss.js";
 import { normalizations } from "./normalization.js";
-import { NotEvaluated } from "./errors.js";
+import { UnsupportedByEvaluator } from "./errors.js";
 import type { TorchArgument, TorchCall } from "./node.js";
 import { ordering } from "./order.js";
 import { products } from "./product.js";
-import type { Place, TorchFunction } from "./record.js";
+import type { CallForm, TorchFunction } from "./record.js";
 import { reductions } from "./reduce.js";
 import { shapes } from "./shape.js";
 
 /** A record without the types of its places. */
-export type Listed = TorchFunction & { readonly places: readonly Place[] };
+export type Listed = TorchFunction & { readonly places: readonly CallForm[] };
 
 export const torchFunctions: Readonly<Record<string, Listed>> = {
   ...arithmetic,
@@ -53,10 +53,12 @@ export type Bound = Readonly<Record<string, TorchArgument | undefined>>;
 export function bound({ name, args, keywords }: TorchCall, { params, rest }: TorchFunction): Bound {
   const more = args.slice(params.length);
   if (rest === undefined && more.length > 0)
-    throw new NotEvaluated(`the reference gives ${name} ${args.length} arguments, which cannot be evaluated here`);
+    throw new UnsupportedByEvaluator(
+      `the reference gives ${name} ${args.length} arguments, which cannot be evaluated here`,
+    );
   for (const keyword of Object.keys(keywords))
     if (!params.includes(keyword))
-      throw new NotEvaluated(`the reference gives ${name} ${keyword}, which cannot be evaluated here`);
+      throw new UnsupportedByEvaluator(`the reference gives ${name} ${keyword}, which cannot be evaluated here`);
   const positional = params.map((param, i) => [param, args[i]] as const);
   return { ...Object.fromEntries(positional), ...(rest !== undefined && { [rest]: more }), ...keywords };
 }

@@ -1,6 +1,6 @@
 /** Functions of torch that pick and place elements by their index. */
 import { sizeOf, stridedIndex, stridesOf } from "../numerics/array.js";
-import { TorchRefuses } from "./errors.js";
+import { TorchError } from "./errors.js";
 import { axisOf, expandTo, pick, reduceAxes, reshapeTo, torchArray, type TorchArray, total, zip } from "./array.js";
 import { type Args, array, axisGiven, number, numbers, ofSome, type TorchValue } from "./call.js";
 import { largest, mean, smallest } from "./lanes.js";
@@ -10,14 +10,14 @@ import type { TorchNumber, TorchPieces, TorchTensor } from "./values.js";
 type Scatter = (input: TorchTensor, dim: number, index: TorchTensor, src: TorchTensor) => TorchTensor;
 
 /** @throws TorchRefuses if an index is out of bounds. */
-export function inside(index: number, size: number): number {
-  if (index < 0 || index >= size) throw new TorchRefuses(`index ${index} is out of bounds for an axis of size ${size}`);
+export function checkIndexBounds(index: number, size: number): number {
+  if (index < 0 || index >= size) throw new TorchError(`index ${index} is out of bounds for an axis of size ${size}`);
   return index;
 }
 
 /** A range of an axis. */
 export function narrow(x: TorchArray, axis: number, start: number, length: number): TorchArray {
-  if (length > 0) [start, start + length - 1].forEach((index) => inside(index, x.shape[axis]!));
+  if (length > 0) [start, start + length - 1].forEach((index) => checkIndexBounds(index, x.shape[axis]!));
   const shape = x.shape.with(axis, length);
   const strides = stridesOf(x.shape);
   return pick(x, shape, length === 0 ? [] : stridedIndex(shape, strides, start * strides[axis]!));
@@ -27,7 +27,7 @@ export function narrow(x: TorchArray, axis: number, start: number, length: numbe
 function places(x: TorchArray, axis: number, index: TorchArray): Float64Array {
   const strides = stridesOf(x.shape);
   const base = stridedIndex(index.shape, strides.with(axis, 0));
-  return index.data.map((picked, i) => base[i]! + inside(picked, x.shape[axis]!) * strides[axis]!);
+  return index.data.map((picked, i) => base[i]! + checkIndexBounds(picked, x.shape[axis]!) * strides[axis]!);
 }
 
 /** The slices of an axis that `picks` names, in its order. */
@@ -62,7 +62,7 @@ function pieces(x: TorchArray, axis: number, size: TorchValue): readonly TorchAr
     ? numbers(size)
     : Array.from({ length: Math.max(1, Math.ceil(length / Number(size))) }, () => Number(size));
   if (Array.isArray(size) && sizes.reduce((sum, part) => sum + part, 0) !== length)
-    throw new TorchRefuses(`[${sizes.join(", ")}] does not divide an axis of ${length}`);
+    throw new TorchError(`[${sizes.join(", ")}] does not divide an axis of ${length}`);
   let start = 0;
   return sizes.map((part) => {
     const taken = Math.min(part, length - start);
@@ -86,7 +86,7 @@ function diff({ input, dim }: Args): TorchArray {
 function segmentReduce(x: TorchArray, lengths: TorchArray, fold: (lane: Float64Array) => number): TorchArray {
   ofSome(lengths, []);
   const [rows, ...rest] = x.shape;
-  if (total(lengths.data) !== rows) throw new TorchRefuses(`lengths do not divide an axis of ${rows}`);
+  if (total(lengths.data) !== rows) throw new TorchError(`lengths do not divide an axis of ${rows}`);
   const row = sizeOf(rest);
   const out = new Float64Array(lengths.data.length * row);
   let start = 0;

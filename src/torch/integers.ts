@@ -4,7 +4,7 @@
  */
 import { wrapInteger } from "../numerics/numeric-int.js";
 import { type DTypeName, dtypeTable, type IntName, isInt, isSigned } from "../types/dtype.js";
-import { NotEvaluated } from "./errors.js";
+import { UnsupportedByEvaluator } from "./errors.js";
 import { torchArray, type TorchArray } from "./array.js";
 import { type Args, isArray, isDTypeName, type TorchValue } from "./call.js";
 import type { TorchFunction } from "./record.js";
@@ -28,7 +28,7 @@ export class TorchIntegers {
     const inDType = x.data.map((value) => Number(wrap(value)));
     // A negative number wraps to a large one of uint64.
     if (![x.data, inDType].every((data) => data.every(Number.isSafeInteger)))
-      throw new NotEvaluated(`the reference computes ${dtype} beyond 2^53, which only PyTorch does exactly`);
+      throw new UnsupportedByEvaluator(`the reference computes ${dtype} beyond 2^53, which only PyTorch does exactly`);
     const fits = inDType.every((value, i) => value === x.data[i]);
     // An array has one dtype: another one is a copy.
     const known = fits && (this.#dtypes.get(x) ?? dtype) === dtype ? x : torchArray(x.shape, inDType);

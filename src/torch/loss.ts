@@ -1,7 +1,7 @@
 /** Losses. */
 import { mapLanes, scalarArray, torchArray, type TorchArray, zip } from "./array.js";
 import { softplus } from "./activation.js";
-import { inside } from "./indexing.js";
+import { checkIndexBounds } from "./indexing.js";
 import { type Args, array, number, sameShape, type TorchValue } from "./call.js";
 import { logSoftmax } from "./lanes.js";
 import { functional, type TorchFunction } from "./record.js";
@@ -45,7 +45,7 @@ function classLoss(logs: TorchArray, { target, weight, ignore_index: ignored, re
   for (let row = 0; row < rows; row++) {
     const label = targets[row]!;
     if (label === number(ignored, -100)) continue;
-    total += weightOf(inside(label, classes));
+    total += weightOf(checkIndexBounds(label, classes));
     const lane = logs.data.subarray(row * classes, (row + 1) * classes);
     const spread = lane.reduce((sum, x, each) => sum + x * weightOf(each), 0) / classes;
     losses[row] = -(1 - smoothing) * lane[label]! * weightOf(label) - smoothing * spread;

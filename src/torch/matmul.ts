@@ -1,7 +1,7 @@
 /** `torch.matmul` in float64. */
 import { broadcastShapes, sizeOf } from "../numerics/array.js";
 import { expandTo, reshapeTo, torchArray, type TorchArray } from "./array.js";
-import { TorchRefuses } from "./errors.js";
+import { TorchError } from "./errors.js";
 
 /** As torch has it: leading axes broadcast, a vector counts as a row on the left and as a column on the right. */
 export function matmul(a: TorchArray, b: TorchArray): TorchArray {
@@ -9,7 +9,7 @@ export function matmul(a: TorchArray, b: TorchArray): TorchArray {
   const right = b.shape.length === 1 ? reshapeTo(b, [b.data.length, 1]) : b;
   const [m, k] = left.shape.slice(-2) as [number, number];
   const [inner, n] = right.shape.slice(-2) as [number, number];
-  if (k !== inner) throw new TorchRefuses(`[${a.shape.join(", ")}] and [${b.shape.join(", ")}] do not match`);
+  if (k !== inner) throw new TorchError(`[${a.shape.join(", ")}] and [${b.shape.join(", ")}] do not match`);
   const batch = broadcastShapes(left.shape.slice(0, -2), right.shape.slice(0, -2));
   const x = expandTo(left, [...batch, m, k]).data;
   const y = expandTo(right, [...batch, k, n]).data;

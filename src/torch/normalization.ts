@@ -1,5 +1,5 @@
 /** Normalizations: of the last axes, of groups of channels, to a norm of 1. */
-import { TorchRefuses } from "./errors.js";
+import { TorchError } from "./errors.js";
 import { mapLanes, reduceAxes, reshapeTo, scalarArray, type TorchArray, zip } from "./array.js";
 import { type Args, array, axisGiven, number, numbers, sameShape, type TorchValue } from "./call.js";
 import { mean, norm, variance } from "./lanes.js";
@@ -42,8 +42,8 @@ function groupNorm({ input, num_groups: groups, weight, bias, eps }: Args): Torc
   const x = array(input);
   const [batch, channels] = x.shape as [number, number];
   if (channels % Number(groups) !== 0)
-    throw new TorchRefuses(`${channels} channels are no multiple of ${String(groups)} groups`);
-  if (x.shape.slice(2).includes(0)) throw new TorchRefuses("channels have no elements");
+    throw new TorchError(`${channels} channels are no multiple of ${String(groups)} groups`);
+  if (x.shape.slice(2).includes(0)) throw new TorchError("channels have no elements");
   const rows = batch * Number(groups);
   const length = x.data.length / (rows || 1);
   const normal = mapLanes(reshapeTo(x, [rows, length]), 1, (lane) => {

@@ -8,7 +8,7 @@ import { referenceArgument, referenceFlag, referenceInPlace } from "../diagnosti
 import { captureLocation } from "../diagnostics/callsite.js";
 import { fail, type Location, TileScriptError } from "../diagnostics/diagnostic.js";
 import { operandsOf, sameRecordings } from "./same-expressions.js";
-import { NotEvaluated } from "./errors.js";
+import { UnsupportedByEvaluator } from "./errors.js";
 import { isTruth } from "./facts.js";
 import { isCallNode, isTorchNode, type Launch, partsOf, type TorchArgument, type TorchNode } from "./node.js";
 import {
@@ -26,7 +26,7 @@ import {
 export type Author = (inputs: Readonly<Record<string, unknown>>, torch: unknown) => unknown;
 
 /** What an author's function is given besides torch. */
-export interface Given {
+export interface RecorderArguments {
   /** What messages call the function: `the reference`. */
   readonly what: string;
   readonly tensors: readonly string[];
@@ -52,7 +52,7 @@ export interface Recorded {
  *
  * @throws TileScriptError if the second run differs from the first, or an expression reaches no result.
  */
-export function record(author: Author, given: Given, at: Location | undefined): Recorded {
+export function record(author: Author, given: RecorderArguments, at: Location | undefined): Recorded {
   const first = runOnce(author, given, at);
   let second: Recorded;
   try {
@@ -70,7 +70,11 @@ export function record(author: Author, given: Given, at: Location | undefined): 
   return first;
 }
 
-function runOnce(author: Author, { tensors, numbers, flags = [], variables = {} }: Given, at: Location | undefined) {
+function runOnce(
+  author: Author,
+  { tensors, numbers, flags = [], variables = {} }: RecorderArguments,
+  at: Location | undefined,
+) {
   const inputs: Record<string, unknown> = Object.fromEntries([
     ...tensors.map((name) => [name, tensorProxy({ kind: "input", name }, at)]),
     ...numbers.map((name) => [name, numberProxy({ kind: "input", name }, at)]),
@@ -127,7 +131,7 @@ function mayDecide(node: TorchNode): boolean {
   try {
     return isTruth(node, {});
   } catch (error) {
-    if (error instanceof NotEvaluated) return false;
+    if (error instanceof UnsupportedByEvaluator) return false;
     throw error;
   }
 }
@@ -175,7 +179,7 @@ function reached(from: readonly TorchArgument[]): ReadonlySet<TorchNode> {
 }
 
 /** Runs `body`, whose messages about recorded torch begin with "reference:", and lets them begin with `subject`. */
-export function saidOf<T>(subject: string, body: () => T): T {
+export function prefixMessages<T>(subject: string, body: () => T): T {
   try {
     return body();
   } catch (error) {

@@ -8,7 +8,7 @@ import type { Args } from "./call.js";
 import type { TorchTensor } from "./values.js";
 
 /** How a function is called: `torch.sum(x)`, `torch.nn.functional.gelu(x)` or `x.sum()`. */
-export type Place = "torch" | "functional" | "method";
+export type CallForm = "torch" | "functional" | "method";
 
 /** What a function is, wherever it stands. */
 export interface TorchFunction {
@@ -54,7 +54,7 @@ export type Facts = Pick<TorchFunction, "truth" | "views" | "integers" | "widens
 
 /** A record with its places. `Types` has the function's type at each of them. */
 export interface TorchRecord<Types> extends TorchFunction {
-  readonly places: readonly Place[];
+  readonly places: readonly CallForm[];
   /** Never there: it carries the types. */
   readonly types?: Types;
 }
@@ -71,17 +71,17 @@ export interface Everywhere<F, N> extends Both<F> {
   functional: N;
 }
 
-type TypesOf<Listed> = Listed extends TorchRecord<infer Types> ? Types : never;
+type TypesOf<UntypedRecord> = UntypedRecord extends TorchRecord<infer Types> ? Types : never;
 
-type NamesAt<At extends Place, Table> = {
+type NamesAt<At extends CallForm, Table> = {
   [Name in keyof Table]: At extends keyof TypesOf<Table[Name]> ? Name : never;
 }[keyof Table];
 
 /** The functions of a table that stand at a place, each with its type there. */
-export type FunctionsAt<At extends Place, Table> = Picked<At, Table, NamesAt<At, Table>>;
+export type FunctionsAt<At extends CallForm, Table> = Picked<At, Table, NamesAt<At, Table>>;
 
 // Without a clause `as`, so that the editor shows the comments of the records.
-type Picked<At extends Place, Table, Names extends keyof Table> = {
+type Picked<At extends CallForm, Table, Names extends keyof Table> = {
   readonly [Name in Names]: TypesOf<Table[Name]>[At & keyof TypesOf<Table[Name]>];
 };
 

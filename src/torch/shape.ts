@@ -1,7 +1,7 @@
 /** Functions of torch that move, repeat and join elements, or give a tensor another shape. */
 import { sizeOf, stridedIndex } from "../numerics/array.js";
 import { expandTo, mapLanes, pick, reorder, reshapeTo, torchArray, type TorchArray, transpose } from "./array.js";
-import { TorchRefuses } from "./errors.js";
+import { TorchError } from "./errors.js";
 import { type Args, array, arrays, axisGiven, newAxis, number, numbers } from "./call.js";
 import { both, inTorch, method, type TorchFunction } from "./record.js";
 import type { TorchAxis, TorchNumber, TorchScalar, TorchShape, TorchTensor } from "./values.js";
@@ -47,7 +47,7 @@ function cat(xs: readonly TorchArray[], axis: number): TorchArray {
 function roll({ input, shifts, dims }: Args): TorchArray {
   const x = array(input);
   if (numbers(shifts).length !== Math.max(numbers(dims).length, 1))
-    throw new TorchRefuses("there is not one shift for each axis");
+    throw new TorchError("there is not one shift for each axis");
   const turn = (lane: Float64Array, shift: number) =>
     lane.map((_, i) => lane[(((i - shift) % lane.length) + lane.length) % lane.length]!);
   const axes = numbers(dims);
@@ -70,7 +70,7 @@ function repeated({ input, repeats }: Args): TorchArray {
   const times = numbers(repeats);
   const x = array(input);
   if (times.length < x.shape.length)
-    throw new TorchRefuses(`${times.length} numbers are too few for [${x.shape.join(", ")}]`);
+    throw new TorchError(`${times.length} numbers are too few for [${x.shape.join(", ")}]`);
   const lead = Array.from({ length: times.length - x.shape.length }, () => 1);
   const whole = reshapeTo(x, [...lead, ...x.shape]);
   return times.reduce(

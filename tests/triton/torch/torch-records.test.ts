@@ -9,11 +9,11 @@ import type { TensorData } from "../../../src/compiled/compiled-kernel.js";
 import { recordReference } from "../../../src/dsl/record-reference.js";
 import { normal, seedOf, shuffled, uniform } from "../../../src/numerics/seeded-random.js";
 import { evaluateReference } from "../../../src/torch/evaluate-torch.js";
-import { isTruth, owners } from "../../../src/torch/facts.js";
+import { isTruth, aliasedTensors } from "../../../src/torch/facts.js";
 import { bound, type Listed, recordOf, torchFunctions } from "../../../src/torch/functions.js";
 import { isTorchNode, partsOf, type TorchArgument, type TorchCall, type TorchNode } from "../../../src/torch/node.js";
 import type { TorchArray } from "../../../src/torch/array.js";
-import type { Place } from "../../../src/torch/record.js";
+import type { CallForm } from "../../../src/torch/record.js";
 import type { Torch } from "../../../src/torch/types.js";
 import { type DTypeName, dtypeTable } from "../../../src/types/dtype.js";
 import { askScript, requirePython } from "../../support/python.js";
@@ -102,7 +102,7 @@ const calls = Object.values({ ...cases, ...drawing }).flatMap((author) => callsI
 const callsOf = (name: string): readonly TorchCall[] => calls.filter(([of]) => of === name).map(([, call]) => call);
 
 /** The call as it is written at a place, with its arguments by their names if that is wanted. */
-function respelled(call: TorchCall, name: string, record: Listed, place: Place, byName: boolean): TorchCall {
+function respelled(call: TorchCall, name: string, record: Listed, place: CallForm, byName: boolean): TorchCall {
   const kind = place === "method" ? "method" : "call";
   const path = place === "functional" ? `nn.functional.${name}` : name;
   const whole = { ...call, kind, name: path } as const;
@@ -305,7 +305,7 @@ describe("records of torch functions", { timeout: 120_000 }, () => {
     const shares = trials.filter(({ id }) => answers[id]!.shares);
     for (const { id, call, tensors } of [...trials, ...truthTrialsOf(name)]) {
       if (!answers[id]!.shares) continue;
-      const [owner] = owners(call, (of) =>
+      const [owner] = aliasedTensors(call, (of) =>
         of.kind === "input" ? (tensors[of.name as keyof Tensors].dtype as DTypeName) : undefined,
       );
       expect(owner!.kind, `${id} has its input's memory`).toBe("input");

@@ -4,7 +4,7 @@ import { type Diagnostic, fail, warning } from "../diagnostics/diagnostic.js";
 import { notSpecialized } from "../diagnostics/catalog/definition-codes.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { specialize, type Specialized } from "../codegen/warp-specialize/pattern/specialize.js";
-import { Unsuited } from "../codegen/warp-specialize/pattern/not-specializable.js";
+import { NotSpecializable } from "../codegen/warp-specialize/pattern/not-specializable.js";
 
 export interface WarpSpecializedKernel {
   /**
@@ -18,18 +18,20 @@ export interface WarpSpecializedKernel {
 }
 
 export function specializedFor(ir: KernelIR, lowered: KernelIR): WarpSpecializedKernel {
-  let known: Specialized | Unsuited | undefined;
+  let known: Specialized | NotSpecializable | undefined;
   const found = () => (known ??= specialize(ir, lowered));
   return {
     form(asked = ir.specialize) {
       if (asked === "never") return undefined;
       const form = found();
-      if (!(form instanceof Unsuited)) return form;
+      if (!(form instanceof NotSpecializable)) return form;
       return asked === "always" ? fail(notSpecialized.required(ir.name, form.reason), form.at ?? ir.at) : undefined;
     },
     warnings(asked = ir.specialize) {
       const form = asked === "auto" ? found() : undefined;
-      return form instanceof Unsuited ? [warning(notSpecialized.plain(ir.name, form.reason), form.at ?? ir.at)] : [];
+      return form instanceof NotSpecializable
+        ? [warning(notSpecialized.plain(ir.name, form.reason), form.at ?? ir.at)]
+        : [];
     },
   };
 }

@@ -29,14 +29,14 @@ import {
   isFree,
   loopBounds,
   optionKeywords,
-  orPass,
+  orPassStatement,
   PointedInto,
 } from "./rules.js";
 import { Names } from "../names/names.js";
 import * as py from "../syntax/py-build.js";
 import type { Expression, If, Name, Statement as PyStatement } from "../syntax/py.js";
-import { type Built, castBack, type Helpers, spell, type Speaker } from "./print-op.js";
-import { staysCounted, staysWeak, type Strength } from "./weak-literals.js";
+import { type Built, castBack, type Helpers, printOp, type ExpressionPrinter } from "./print-op.js";
+import { staysCounted, isResultWeak, type WeakTypeRules } from "./weak-literals.js";
 import {
   hasEffect,
   endsWithEffect,
@@ -46,9 +46,9 @@ import {
   type Written,
   writesOf,
 } from "../../analysis/use-counts.js";
-import { Assigned } from "./value-numbering.js";
-import { type Pending, Waiting } from "./deferred-expressions.js";
-import { asked, askedAgain, askedOnce } from "./while-loop.js";
+import { ScopedValueNumbering } from "./value-numbering.js";
+import { type DeferredExpression, DeferredExpressions } from "./deferred-expressions.js";
+import { emitPlainWhile, emitRotatedWhile, emitBreakingWhile } from "./while-loop.js";
 
 export interface BodyOptions {
   readonly names: Names;
@@ -60,7 +60,7 @@ export interface BodyOptions {
   readonly sizes: ReadonlySet<Value>;
   readonly isNonNegative: (argument: Argument) => boolean;
   readonly source: SourceIndex | undefined;
-  /** As in {@link Speaker}. */
+  /** As in {@link ExpressionPrinter}. */
   readonly built?: Built | undefined;
 }
 
@@ -91,7 +91,7 @@ class BodyEmitter {
   readonly #source: SourceIndex | undefined;
   readonly #written = new Map<Value, Expression>();
   readonly #variables = new Map<Variable, Expression>();
-  readonly #waiting: Waiting;
+  readonly #waiting: DeferredExpressions;
   readonly #comments: Comments;
   /** The depth of nested unrolled loops. */
   #unrolled = 0;
@@ -102,17 +102,17 @@ class BodyEmitter {
   readonly #weak: Set<Value>;
   /** Indices of loops, and what is computed of them and constants alone. */
   readonly #counted = new Set<Value>();
-  readonly #assigned = new Assigned();
+  readonly #assigned = new ScopedValueNumbering();
   /** What loops begin with and advance by, for a name where the author gave none. */
   readonly #bounds: ReadonlyMap<Value, string>;
   readonly #pointedInto = new PointedInto();
-  readonly #strength: Strength;
-  readonly #speaker: Speaker;
+  readonly #strength: WeakTypeRules;
+  readonly #speaker: ExpressionPrinter;
 
   constructor(block: Block, options: BodyOptions) {
     this.#options = options;
     this.#usage = usageOf(block);
-    this.#waiting = new Waiting(this.#usage.uses);
+    this.#waiting = new DeferredExpressions(this.#usage.uses);
     this.#names = options.names;
     this.#source = options.source;
     this.#comments = new Comments(options.source);
@@ -188,20 +188,20 @@ class BodyEmitter {
   // ---- values -------------------------------------------------------------------------------------------------------
 
   #op(statement: OpStatement): void {
-    const expression = spell(statement, this.#speaker);
+    const expression = printOp(statement, this.#speaker);
     const [result] = statement.results;
     const { effect } = statement.op;
     if (effect === "write" || effect === "atomic") this.#flush(new Set([MEMORY]));
     const isUsed = statement.results.some((value) => this.#usage.uses.has(value));
     if (!result || (effect !== "pure" && !isUsed)) return this.#push(py.expression(expression), statement.at);
     if (statement.results.length > 1) return this.#unpack(statement, expression);
-    if (staysWeak(statement, this.#strength)) this.#weak.add(result);
+    if (isResultWeak(statement, this.#strength)) this.#weak.add(result);
     if (staysCounted(statement, this.#strength)) this.#counted.add(result);
     const reads = new Set(this.#waiting.reads);
     if (effect === "read") reads.add(MEMORY);
     // What is said about a variable is no second one.
     if (statement.op.spelling.form === "same" && isFree(expression))
-      return this.#waiting.put(result, { expression, reads, hint: statement.op.name }, statement.at);
+      return this.#waiting.defer(result, { expression, reads, hint: statement.op.name }, statement.at);
     this.#bind(
       result,
       expression,
@@ -244,20 +244,20 @@ class BodyEmitter {
     // Each copy of an unrolled body would define a constexpr again, which Triton refuses.
     const isInline = this.#unrolled > 0 && value.type.kind === "constexpr";
     const same = named === undefined && reads.size === 0 ? this.#assigned.find(expression, hint, value) : undefined;
-    if (same) return this.#waiting.put(value, { expression: same, reads, hint }, at);
+    if (same) return this.#waiting.defer(value, { expression: same, reads, hint }, at);
     const mayWait = !mustWrite && named === undefined && this.#waiting.depth < MOST_DEPTH;
     // `BLOCK // 2` costs nothing where Triton computes it.
     const isFolded = value.type.kind === "constexpr" && this.#waiting.depth < MOST_REPEATED;
     if (isInline || (mayWait && (once || isFolded || isFree(expression)))) {
       const author = value.anonymous ? undefined : this.#nameAt(at);
-      return this.#waiting.put(value, { expression, reads, hint: author ?? hint }, at);
+      return this.#waiting.defer(value, { expression, reads, hint: author ?? hint }, at);
     }
     this.#assign(value, { expression, reads, hint: named ?? hint }, at);
   }
 
   #assign(
     value: Value,
-    { expression, reads, hint: wanted }: Pick<Pending, "expression" | "reads" | "hint">,
+    { expression, reads, hint: wanted }: Pick<DeferredExpression, "expression" | "reads" | "hint">,
     at: Location | undefined,
   ): void {
     const known = reads.size === 0 ? this.#assigned.find(expression, wanted, value) : undefined;
@@ -273,7 +273,7 @@ class BodyEmitter {
     const target = py.name(this.#names.take(wanted, type));
     this.#written.set(value, target);
     this.#weak.delete(value);
-    if (reads.size === 0) this.#assigned.note(expression, wanted, value, target);
+    if (reads.size === 0) this.#assigned.record(expression, wanted, value, target);
     // A constexpr bound to a plain local would become a run-time scalar in Triton.
     const annotation = value.type.kind === "constexpr" ? py.dotted("tl.constexpr") : undefined;
     this.#push(py.assign(target, expression, annotation), at);
@@ -283,7 +283,9 @@ class BodyEmitter {
     if (isList(argument)) return py.list(...argument.map((item) => this.#say(item)));
     if (isLiteral(argument)) return py.constant(argument.value);
     if (!isValue(argument)) throw new Error("a dtype stands where a value is needed");
-    return this.#written.get(argument) ?? this.#options.parameters.get(argument) ?? this.#waiting.use(argument);
+    return (
+      this.#written.get(argument) ?? this.#options.parameters.get(argument) ?? this.#waiting.takeExpression(argument)
+    );
   }
 
   #variable(variable: Variable): Expression {
@@ -322,7 +324,7 @@ class BodyEmitter {
       const body = this.emit(statement.body);
       this.#unrolled -= statement.unrolled ? 1 : 0;
       this.#pushWithComments(
-        { kind: "for", target: index, iterable: py.call(callee, ...bounds, ...options), body: orPass(body) },
+        { kind: "for", target: index, iterable: py.call(callee, ...bounds, ...options), body: orPassStatement(body) },
         statement.at,
         sites,
         own,
@@ -345,15 +347,15 @@ class BodyEmitter {
     const running = (type?: string) => py.name(this.#names.take("running", type));
     const form =
       before.length === 0
-        ? asked(test)
+        ? emitPlainWhile(test)
         : hasEffects
-          ? askedOnce(before, test, running())
-          : askedAgain(before, test, () => running("int1"));
+          ? emitBreakingWhile(before, test, running())
+          : emitRotatedWhile(before, test, () => running("int1"));
     this.#out.push(...form.ahead);
     this.#names.block(this.#unrolled > 0, () => {
       const body = form.body(this.#names.block(hasEffects, () => this.emit(statement.body)));
       const condition = options.length > 0 ? py.call("tl.condition", form.test, ...options) : form.test;
-      this.#pushWithComments({ kind: "while", test: condition, body: orPass(body) }, statement.at, sites);
+      this.#pushWithComments({ kind: "while", test: condition, body: orPassStatement(body) }, statement.at, sites);
     });
   }
 
@@ -378,7 +380,7 @@ class BodyEmitter {
     this.#flush(writesOf(statement));
     sites.push(...this.#waiting.takeSites(statement.at));
     for (const { position, target } of targets) this.#written.set(statement.results[position]!, target);
-    const then = { test, body: orPass(this.#arm(statement.then, targets)) };
+    const then = { test, body: orPassStatement(this.#arm(statement.then, targets)) };
     const { statements, yields } = statement.otherwise;
     const live = statements.filter((each) => !this.#usage.dead.has(each));
     const [next] = live.length === 1 ? live : [];
@@ -427,7 +429,7 @@ class BodyEmitter {
     );
   }
 
-  #writeOut(isDue: (value: Value, pending: Pending) => boolean): void {
+  #writeOut(isDue: (value: Value, pending: DeferredExpression) => boolean): void {
     this.#waiting.writeOut(isDue, (value, pending) => this.#assign(value, pending, pending.sites.at(-1)));
   }
 

@@ -5,7 +5,7 @@ import type { Expression } from "../syntax/py.js";
 import type { Written } from "../../analysis/use-counts.js";
 
 /** A waiting expression. */
-export interface Pending {
+export interface DeferredExpression {
   readonly expression: Expression;
   readonly reads: ReadonlySet<Written>;
   /** The author's places that it comes from. */
@@ -16,8 +16,8 @@ export interface Pending {
   readonly hint: string;
 }
 
-export class Waiting {
-  readonly #pending = new Map<Value, Pending>();
+export class DeferredExpressions {
+  readonly #pending = new Map<Value, DeferredExpression>();
   /** The number of outstanding uses of each waiting value. */
   readonly #left = new Map<Value, number>();
   #reads = new Set<Written>();
@@ -38,13 +38,13 @@ export class Waiting {
   }
 
   /** Lets a value wait instead of writing a statement here. */
-  put(value: Value, pending: Omit<Pending, "sites" | "depth">, at: Location | undefined): void {
+  defer(value: Value, pending: Omit<DeferredExpression, "sites" | "depth">, at: Location | undefined): void {
     const depth = this.#depth + 1;
     this.#pending.set(value, { ...pending, depth, sites: this.takeSites(at) });
   }
 
   /** The expression of a waiting value, which becomes part of the statement being written. */
-  use(value: Value): Expression {
+  takeExpression(value: Value): Expression {
     const pending = this.#pending.get(value);
     if (!pending) throw new Error(`value %${value.id} is used before it is made`);
     for (const read of pending.reads) this.#reads.add(read);
@@ -66,7 +66,10 @@ export class Waiting {
   }
 
   /** Passes each value that is due to `write`, which writes it as a statement. */
-  writeOut(isDue: (value: Value, pending: Pending) => boolean, write: (value: Value, pending: Pending) => void): void {
+  writeOut(
+    isDue: (value: Value, pending: DeferredExpression) => boolean,
+    write: (value: Value, pending: DeferredExpression) => void,
+  ): void {
     for (const [value, pending] of this.#pending) {
       if (!isDue(value, pending)) continue;
       this.#pending.delete(value);

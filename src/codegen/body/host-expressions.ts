@@ -10,7 +10,7 @@ import {
 } from "../../ir/nodes.js";
 import * as py from "../syntax/py-build.js";
 import type { Expression } from "../syntax/py.js";
-import { spell } from "./print-op.js";
+import { printOp } from "./print-op.js";
 
 /** The expressions that a host block yields. `name` gives a parameter's name where they stand. */
 export function hostExpressions(host: HostBlock, name: (value: Value) => Expression): readonly Expression[] {
@@ -21,7 +21,7 @@ export function hostExpressions(host: HostBlock, name: (value: Value) => Express
     if (isValue(argument)) {
       const statement = made.get(argument);
       return statement
-        ? spell(statement, speaker, statement.op.spelling.host ?? statement.op.spelling)
+        ? printOp(statement, speaker, statement.op.spelling.host ?? statement.op.spelling)
         : name(argument);
     }
     if (isList(argument)) return py.list(...argument.map(say));

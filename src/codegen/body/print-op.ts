@@ -24,16 +24,16 @@ import type {
   Expression,
   UnaryOperator,
 } from "../syntax/py.js";
-import { forcedElem, type Strength } from "./weak-literals.js";
+import { requiredCast, type WeakTypeRules } from "./weak-literals.js";
 
 /** How the function being emitted writes values and dtypes. */
-export interface Speaker {
+export interface ExpressionPrinter {
   value(argument: Argument): Expression;
   dtype(elem: Elem): Expression;
   /** Present inside a kernel. */
   readonly helpers?: Helpers;
   /** Present inside a kernel, where Triton's versions and weak numbers matter. */
-  readonly strength?: Strength;
+  readonly strength?: WeakTypeRules;
   /** Ops that emission itself made, with what it makes of their operands. */
   readonly built?: Built | undefined;
 }
@@ -47,7 +47,7 @@ export interface Helpers {
   extras(helper: FunctionIR): readonly (Value | Elem)[];
 }
 
-function helpersOf({ helpers }: Speaker): Helpers {
+function helpersOf({ helpers }: ExpressionPrinter): Helpers {
   if (!helpers) throw new Error("a helper function is called outside a kernel");
   return helpers;
 }
@@ -63,9 +63,9 @@ function hexadecimal(side: Expression): Expression {
 }
 
 /** The expression of a statement, in a kernel or (with the record's `host` spelling) on the host. */
-export function spell(
+export function printOp(
   statement: OpStatement,
-  speaker: Speaker,
+  speaker: ExpressionPrinter,
   spelling: Spelling = statement.op.spelling,
 ): Expression {
   const written = spellPlain(statement, speaker, spelling);
@@ -74,13 +74,13 @@ export function spell(
 }
 
 /** The dtype that the first result is cast to because Triton 3.6 may have given it another. */
-export function castBack(statement: OpStatement, speaker: Speaker): Expression | undefined {
+export function castBack(statement: OpStatement, speaker: ExpressionPrinter): Expression | undefined {
   const result = statement.results[0]?.type;
   if (!speaker.strength || result?.kind !== "tile") return undefined;
   return statement.op.triton36.result?.(typedArguments(statement)) && speaker.dtype(result.dtype);
 }
 
-function spellPlain(statement: OpStatement, speaker: Speaker, spelling: Spelling): Expression {
+function spellPlain(statement: OpStatement, speaker: ExpressionPrinter, spelling: Spelling): Expression {
   const weak = weakElem(statement) ?? loneElem(statement);
   const say = (argument: Argument): Expression => sayArgument(statement, argument, weak, speaker);
   const operands = statement.operands;
@@ -128,7 +128,7 @@ function spellPlain(statement: OpStatement, speaker: Speaker, spelling: Spelling
 function operatorOf(
   statement: OpStatement,
   spelling: { readonly operator: string; readonly truth?: string },
-  { strength }: Speaker,
+  { strength }: ExpressionPrinter,
 ): string {
   const type = statement.results[0]?.type;
   const isTruth = type?.kind === "constexpr" ? type.of === "bool" : !strength && elemOfType(type ?? none) === "int1";
@@ -146,7 +146,7 @@ function method(
   statement: OpStatement,
   name: string,
   say: (argument: Argument) => Expression,
-  speaker: Speaker,
+  speaker: ExpressionPrinter,
 ): Expression {
   const [receiver, dtype] = statement.operands;
   if (isDType(dtype)) {
@@ -161,7 +161,7 @@ function method(
 }
 
 /** Triton 3.9 cannot cast a pointer to another pointer type, so the cast goes through a number. */
-function pointerCast({ operands }: OpStatement, written: Expression, speaker: Speaker): Expression {
+function pointerCast({ operands }: OpStatement, written: Expression, speaker: ExpressionPrinter): Expression {
   const [from, to] = operands;
   const isPointer = isValue(from) && from.type.kind === "pointer";
   const number = isPointer ? py.call(py.attribute(written, "to"), py.dotted("tl.int64")) : written;
@@ -184,7 +184,7 @@ function raw({ operands }: OpStatement, say: (argument: Argument) => Expression)
 }
 
 /** `f(x, y)`, with the further arguments that `f` uses. */
-function apply({ operands }: OpStatement, speaker: Speaker): Expression {
+function apply({ operands }: OpStatement, speaker: ExpressionPrinter): Expression {
   const [callee, given] = operands;
   if (!isFunction(callee) || !isList(given)) throw new Error("a call has a function and a list of arguments");
   const { name, extras } = helpersOf(speaker);
@@ -198,7 +198,7 @@ function isElem(extra: Value | Elem): extra is Elem {
 }
 
 /** A scalar of a dtype: `tl.full([], x, tl.int8)`. */
-function full(value: Expression, elem: Elem, speaker: Speaker): Expression {
+function full(value: Expression, elem: Elem, speaker: ExpressionPrinter): Expression {
   return py.call("tl.full", py.list(), value, speaker.dtype(elem));
 }
 
@@ -208,7 +208,7 @@ function args(
   from: number,
   { keywords = [], symbols, spread }: Pick<CallSpelling, "keywords" | "symbols" | "spread">,
   say: (argument: Argument) => Expression,
-  speaker: Speaker,
+  speaker: ExpressionPrinter,
 ): PyArgument[] {
   const names = Object.keys(statement.op.operands);
   const positional: PyArgument[] = [];
@@ -289,7 +289,12 @@ function elemOfType(type: Type): Elem | undefined {
   return undefined;
 }
 
-function sayArgument(statement: OpStatement, argument: Argument, weak: Elem | undefined, speaker: Speaker): Expression {
+function sayArgument(
+  statement: OpStatement,
+  argument: Argument,
+  weak: Elem | undefined,
+  speaker: ExpressionPrinter,
+): Expression {
   if (isList(argument)) {
     const items = argument.map((item) => sayArgument(statement, item, undefined, speaker));
     return operandKind(statement, argument) === "tiles" ? py.tuple(...items) : py.list(...items);
@@ -302,7 +307,7 @@ function sayArgument(statement: OpStatement, argument: Argument, weak: Elem | un
   const wide = statement.op.triton36.operands?.(typedArguments(statement));
   if (wide && isValue(argument) && argument.type.kind === "tile")
     return py.call(py.attribute(said, "to"), speaker.dtype(wide));
-  const forced = isLone(statement, argument) ? weak : forcedElem(statement, argument, wide ?? weak, speaker.strength);
+  const forced = isLone(statement, argument) ? weak : requiredCast(statement, argument, wide ?? weak, speaker.strength);
   return forced === undefined ? said : full(said, forced, speaker);
 }
 

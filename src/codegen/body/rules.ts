@@ -138,6 +138,6 @@ export function augmentedOperator(
   return isTarget ? { operator: value.operator, right: value.right } : undefined;
 }
 
-export function orPass(body: readonly PyStatement[]): readonly PyStatement[] {
+export function orPassStatement(body: readonly PyStatement[]): readonly PyStatement[] {
   return body.length > 0 ? body : [py.pass];
 }

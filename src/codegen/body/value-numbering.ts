@@ -3,16 +3,16 @@ import type { Value } from "../../ir/nodes.js";
 import { showType } from "../../types/types.js";
 import type { Expression } from "../syntax/py.js";
 
-interface Held {
+interface NumberedValue {
   /** What the author calls it, or the hint if the author gave no name. */
   readonly wanted: string;
   readonly isNamed: boolean;
   readonly target: Expression;
 }
 
-export class Assigned {
+export class ScopedValueNumbering {
   /** By expression and type, in each block that is open. */
-  readonly #blocks: Map<string, Held>[] = [];
+  readonly #blocks: Map<string, NumberedValue>[] = [];
 
   /** Runs `body`, in which a block is open: its names end with it. */
   block<T>(body: () => T): T {
@@ -24,7 +24,7 @@ export class Assigned {
     }
   }
 
-  note(expression: Expression, wanted: string, value: Value, target: Expression): void {
+  record(expression: Expression, wanted: string, value: Value, target: Expression): void {
     this.#blocks.at(-1)?.set(keyOf(expression, value), { wanted, isNamed: !value.anonymous, target });
   }
 

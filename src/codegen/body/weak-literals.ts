@@ -17,7 +17,7 @@ import {
 import { promote } from "../../types/promote.js";
 
 /** The facts that decide strength inside a kernel; the host only has Python's numbers. */
-export interface Strength {
+export interface WeakTypeRules {
   /** Whether the value is a weak constant to Triton if some size or stride is 1, and a strong int32 otherwise. */
   isWeak(value: Value): boolean;
   /** Whether Triton's interpreter holds the value as a number of Python: a loop's index, and its sums with constants. */
@@ -32,11 +32,11 @@ export function weakIfOne({ params }: KernelIR): ReadonlySet<Value> {
 }
 
 /** The dtype that must be written out for an operand, or undefined if the meaning is the same without. */
-export function forcedElem(
+export function requiredCast(
   statement: OpStatement,
   argument: Literal | Value,
   weak: Elem | undefined,
-  strength: Strength,
+  strength: WeakTypeRules,
 ): Elem | undefined {
   if (isValue(argument) && argument.type.kind !== "constexpr")
     return strength.isWeak(argument) ? forcedSize(statement, argument, strength) : undefined;
@@ -79,7 +79,11 @@ function intDType(value: number | undefined): DTypeName {
 /**
  * A size among an op's operands is strong by the type rule, so it must be strong in Triton if that makes a difference.
  */
-function forcedSize(statement: OpStatement, argument: Value, { isWeak, isNonNegative }: Strength): Elem | undefined {
+function forcedSize(
+  statement: OpStatement,
+  argument: Value,
+  { isWeak, isNonNegative }: WeakTypeRules,
+): Elem | undefined {
   const result = statement.results[0]?.type;
   if (result?.kind !== "tile" || argument.type.kind !== "tile") return undefined;
   const own = argument.type.dtype;
@@ -103,7 +107,7 @@ function forcedSize(statement: OpStatement, argument: Value, { isWeak, isNonNega
 const FLOORS: ReadonlySet<string> = new Set(["/", "//", "%"]);
 
 /** Whether an op on weak numbers gives a weak number, computed as in Python. */
-export function staysWeak(statement: OpStatement, strength: Strength): boolean {
+export function isResultWeak(statement: OpStatement, strength: WeakTypeRules): boolean {
   const values = statement.operands.filter((argument) => argument !== undefined);
   const weak = values.filter((argument) => isValue(argument) && strength.isWeak(argument)) as Value[];
   const isKnown = (argument: Argument) =>
@@ -120,7 +124,7 @@ export function staysWeak(statement: OpStatement, strength: Strength): boolean {
 const STAY_COUNTED: ReadonlySet<string> = new Set(["infix", "prefix", "same"]);
 
 /** Whether an op on numbers of Python gives one. */
-export function staysCounted({ op, operands }: OpStatement, { isCounted }: Strength): boolean {
+export function staysCounted({ op, operands }: OpStatement, { isCounted }: WeakTypeRules): boolean {
   const given = operands.filter((argument) => argument !== undefined);
   return (
     STAY_COUNTED.has(op.spelling.form) &&

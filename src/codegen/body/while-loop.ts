@@ -11,12 +11,12 @@ export interface WhileForm {
 }
 
 /** A condition that is one expression is written at the loop. */
-export function asked(test: Expression): WhileForm {
+export function emitPlainWhile(test: Expression): WhileForm {
   return { ahead: [], test, body: (work) => work };
 }
 
 /** A condition with an effect is computed at one place: at the begin of each iteration. */
-export function askedOnce(before: readonly PyStatement[], test: Expression, running: Name): WhileForm {
+export function emitBreakingWhile(before: readonly PyStatement[], test: Expression, running: Name): WhileForm {
   return {
     ahead: [py.assign(running, py.boolean(true))],
     test: running,
@@ -28,7 +28,7 @@ export function askedOnce(before: readonly PyStatement[], test: Expression, runn
 }
 
 /** Any other is computed before the loop and after each iteration; `running` names what has no name. */
-export function askedAgain(before: readonly PyStatement[], test: Expression, running: () => Name): WhileForm {
+export function emitRotatedWhile(before: readonly PyStatement[], test: Expression, running: () => Name): WhileForm {
   const name = test.kind === "name" ? undefined : running();
   const ahead = name ? [...before, py.assign(name, test)] : before;
   const again = ahead.filter(({ kind }) => kind !== "comment" && kind !== "blank");

@@ -10,11 +10,11 @@ import type { SourceIndex } from "../../ir/source.js";
 import type { Specialized } from "../warp-specialize/pattern/specialize.js";
 import { dtypeTable } from "../../types/dtype.js";
 import { optionalSizes } from "../../analysis/optional-sizes.js";
-import type { Called } from "../operator/composition.js";
+import type { EmittedKernel } from "../operator/composition.js";
 import { drawFunction, inputsFunction, shapesConstant, withDtypes } from "../reference/drawn-inputs.js";
 import { jitFunctions, usedParameters } from "./jit.js";
 import { copyNames, deviceHelpers, hostHelpers, IS_SPECIALISED } from "../warp-specialize/gluon/helpers.js";
-import { blockHook, thricePruner, tuned } from "../warp-specialize/gluon/configs.js";
+import { blockHook, threeConsumerPruner, tuned } from "../warp-specialize/gluon/configs.js";
 import { type GluonKernel, gluonKernel } from "../warp-specialize/gluon/kernel.js";
 import { type Names } from "../names/names.js";
 import { eachNode } from "../syntax/nodes-in.js";
@@ -30,7 +30,7 @@ import { type Binding, numberBindings } from "../reference/number-bindings.js";
 import { referenceFunction } from "../reference/reference-function.js";
 import { REFUSE_RECORDING, refuseRecording } from "../wrapper/gradient-helpers.js";
 import { configLists, firstConfig, MAXNREG, maxnregHelper } from "../wrapper/autotune.js";
-import { isRepeatable, repeatedFunction } from "../wrapper/launch-cache.js";
+import { isLaunchCacheable, cachedCallFunction } from "../wrapper/launch-cache.js";
 import { REPEATED_IMPORTS, repeatedBlock } from "../wrapper/launch-cache-helpers.js";
 import { wrapper } from "../wrapper/wrapper.js";
 import type { KernelNames } from "../names/kernel-names.js";
@@ -66,8 +66,8 @@ export function emitModule(
   ];
   const doc = ir.doc ?? `The Triton kernel ${names.wrapper}.`;
   const mayBePlain = !gluon || gluon.isTimed;
-  const isFast = launch === "fast" && !isTraceable && mayBePlain && isRepeatable(ir);
-  const last = isFast ? repeatedBlock(names.wrapper, repeatedFunction(ir, names, launcher)) : [];
+  const isFast = launch === "fast" && !isTraceable && mayBePlain && isLaunchCacheable(ir);
+  const last = isFast ? repeatedBlock(names.wrapper, cachedCallFunction(ir, names, launcher)) : [];
   return assembled([ir], names.wrapper, doc, parts, beforeKernel(ir, names), [names.externs], last);
 }
 
@@ -86,7 +86,7 @@ export function emitOperator(
   const parts: Statement[] = [];
   const before: Statement[] = [];
   const externs: KernelNames["externs"][] = [];
-  const called = new Map<KernelIR, Called>();
+  const called = new Map<KernelIR, EmittedKernel>();
   kernels.forEach((ir, i) => {
     const own = kernelNames(ir, source, module);
     const { jits, launcher } = kernelPart(ir, own, source, op.form === "triton_op");
@@ -121,7 +121,7 @@ function specializedPart(ir: KernelIR, kernel: GluonKernel, names: KernelNames, 
     ...deviceHelpers[kernel.helpers],
     ...parts,
     hook,
-    ...thricePruner(ir, kernel, names, pruner),
+    ...threeConsumerPruner(ir, kernel, names, pruner),
     { ...main, decorators },
   ];
 }

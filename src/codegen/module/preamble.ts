@@ -7,7 +7,7 @@ import { walkAll } from "../../ir/walk.js";
 import { DESCRIPTOR_CLASS } from "../wrapper/descriptors.js";
 import { LAUNCH, LAUNCHES, WRAP_TRITON } from "../wrapper/helpers.js";
 import { gluonImports, IS_SPECIALISED } from "../warp-specialize/gluon/helpers.js";
-import { ALONE, FASTER, IS_FASTER } from "../wrapper/choose-kernel.js";
+import { TUNING_LOCK, FASTER, IS_FASTER } from "../wrapper/choose-kernel.js";
 import { snakeCase } from "../names/names.js";
 import * as py from "../syntax/py-build.js";
 import type { Block, Expression, FromImport, Import, Statement } from "../syntax/py.js";
@@ -81,12 +81,12 @@ export function constants(kernels: readonly KernelIR[], isMentioned: (name: stri
   }
   if (isMentioned(LAUNCH))
     limits.push(py.comment("Binaries and grids of earlier launches."), py.assign(py.name(LAUNCHES), py.dict()));
-  if (isMentioned(ALONE))
+  if (isMentioned(TUNING_LOCK))
     limits.push(
       py.comment(
         "One thread at a time launches the warp-specialized kernel: its autotuner keeps the call's arguments.",
       ),
-      py.assign(py.name(ALONE), py.call("threading.RLock")),
+      py.assign(py.name(TUNING_LOCK), py.call("threading.RLock")),
     );
   if (isMentioned(IS_FASTER))
     limits.push(

@@ -30,7 +30,7 @@ import { sharedStrides } from "../../analysis/preconditions.js";
 import { tileSizes } from "../../analysis/tile-sizes.js";
 import { rangeOf, walkAll } from "../../ir/walk.js";
 import { hostInputs } from "../body/host-expressions.js";
-import { freeSizes, givenSizes, numberParams } from "../names/call-order.js";
+import { unboundSizes, givenSizes, numberParams } from "../names/call-order.js";
 import { drawArguments, drawnTensors } from "../reference/drawn-inputs.js";
 import type { KernelNames } from "../names/kernel-names.js";
 import { kernelNames, moduleNames } from "./names.js";
@@ -48,7 +48,7 @@ export function signatureOf(ir: KernelIR): Signature {
     pointers: paramsOf(ir, "pointer").map((param) => pointerSignature(param, names)),
     scalars: paramsOf(ir, "scalar").map((param) => scalarSignature(ir, param, names)),
     constexprs: paramsOf(ir, "constexpr").map((param) => constexprSignature(ir, param, names)),
-    sizes: freeSizes(ir).map(({ name }) => name),
+    sizes: unboundSizes(ir).map(({ name }) => name),
     ...(gpu.length > 0 && { gpu }),
     ...(optional.length > 0 && { optionalSizes: optional }),
     ...(Object.keys(multiples).length > 0 && { multiples }),

@@ -39,11 +39,11 @@ export function givenSizes(ir: KernelIR): readonly (SizeParam | ConstexprParam)[
     ...inputs.flatMap(({ dimNames }) => dimNames),
     ...optionalSizes(ir).map(({ param }) => param.name),
   ]);
-  return freeSizes(ir).filter(({ name }) => !bound.has(name));
+  return unboundSizes(ir).filter(({ name }) => !bound.has(name));
 }
 
 /** Sizes and constexprs that shapes bind: all but those that follow from others. */
-export function freeSizes({ params }: KernelIR): readonly (SizeParam | ConstexprParam)[] {
+export function unboundSizes({ params }: KernelIR): readonly (SizeParam | ConstexprParam)[] {
   return params.filter((param): param is SizeParam | ConstexprParam =>
     param.kind === "size" ? param.derived === undefined : param.kind === "constexpr" && param.from === "dim",
   );

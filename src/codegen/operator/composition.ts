@@ -11,14 +11,14 @@ import {
 } from "../../torch/node.js";
 import type { SourceIndex } from "../../ir/source.js";
 import { callOrder } from "../names/call-order.js";
-import { isUpdate, Needs } from "./result-dependencies.js";
+import { isUpdate, ResultDependencies } from "./result-dependencies.js";
 import { type KernelNames, outputName } from "../names/kernel-names.js";
 import * as py from "../syntax/py-build.js";
 import type { Argument, Block, Expression, Statement } from "../syntax/py.js";
 import { TorchPython } from "../reference/expressions.js";
 
 /** A kernel that an operator calls, as it stands in the module. */
-export interface Called {
+export interface EmittedKernel {
   readonly names: KernelNames;
   /** The function that returns its outputs without values. */
   readonly fake: string;
@@ -31,7 +31,7 @@ export interface CompositionOptions {
   readonly ir: KernelIR;
   /** Has a name for every tensor that the function may use. */
   readonly names: KernelNames;
-  readonly called: ReadonlyMap<KernelIR, Called>;
+  readonly called: ReadonlyMap<KernelIR, EmittedKernel>;
   readonly source: SourceIndex | undefined;
   readonly device: Expression;
   readonly taken: ReadonlySet<string>;
@@ -57,7 +57,7 @@ export function writeComposition(composition: Composition, options: CompositionO
   const roots = [...nodes, ...written.flatMap(({ args }) => Object.values(args).filter(isTorchNode))];
   const taken = takenOf(roots);
   const python = new TorchPython(roots, options);
-  const body = new Body(python, new Needs(composition), options.asked);
+  const body = new Body(python, new ResultDependencies(composition), options.asked);
   const direct = directResults(results, python, options.into);
   steps.forEach((step, i) => {
     if (step.kind === "launch") {
@@ -117,7 +117,7 @@ class Body {
 
   constructor(
     readonly python: TorchPython,
-    readonly needs: Needs,
+    readonly needs: ResultDependencies,
     readonly asked: CompositionOptions["asked"],
   ) {}
 

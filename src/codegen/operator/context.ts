@@ -4,7 +4,12 @@ import { operatorGradient } from "../../diagnostics/catalog/operator-codes.js";
 import { type KernelIR, type TensorParam, tensorsOf } from "../../ir/nodes.js";
 import type { Composition, OperatorIR } from "../../ir/operator-ir.js";
 import type { SourceIndex } from "../../ir/source.js";
-import { type Called, type CompositionOptions, writeComposition, type WrittenComposition } from "./composition.js";
+import {
+  type EmittedKernel,
+  type CompositionOptions,
+  writeComposition,
+  type WrittenComposition,
+} from "./composition.js";
 import type { KernelNames } from "../names/kernel-names.js";
 import type { Names } from "../names/names.js";
 import { forwardModeCheck, type OpOptions, registration, withoutAnnotations } from "./registration.js";
@@ -35,7 +40,7 @@ export class OperatorContext {
     readonly names: KernelNames,
     /** Names of the module. */
     readonly module: Names,
-    readonly called: ReadonlyMap<KernelIR, Called>,
+    readonly called: ReadonlyMap<KernelIR, EmittedKernel>,
     /** The input that gives each size. */
     readonly sizes: readonly Binding[],
     readonly source: SourceIndex | undefined,

@@ -14,7 +14,7 @@ import { REFUSE_GRADIENT } from "../wrapper/gradient-helpers.js";
 import * as py from "../syntax/py-build.js";
 import type { Block, FunctionDef, Statement } from "../syntax/py.js";
 import { WrapperScope } from "../wrapper/scope.js";
-import { argumentLines, outputLines, outputParameters, returnType, tensorWords } from "../wrapper/docstring.js";
+import { argumentLines, outputLines, outputParameters, returnType, describeTensor } from "../wrapper/docstring.js";
 
 /** @throws TileScriptError if PyTorch cannot register it in this form. */
 export function checkOperator({ face, kernels }: OperatorIR, op: OpOptions): void {
@@ -51,7 +51,7 @@ function callable(context: OperatorContext): FunctionDef {
   const { operator, names, params, outputs } = context;
   const { face } = operator;
   const scope = new WrapperScope(face, names, false);
-  const gives = outputs.map((param) => `    ${param.name}: ${tensorWords(param)}.`);
+  const gives = outputs.map((param) => `    ${param.name}: ${describeTensor(param)}.`);
   const written = outputs.map((param) => py.name(outputName(face, names, param)));
   const isNone = written.map((name) => py.compare(name, ["is", py.none]));
   return {

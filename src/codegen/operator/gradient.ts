@@ -5,7 +5,7 @@ import type { TensorParam } from "../../ir/nodes.js";
 import { isFloatElem } from "../../types/dtype.js";
 import { type Composition, gradientOf } from "../../ir/operator-ir.js";
 import { callOrder, type InputParam, type NumberParam, numberParams } from "../names/call-order.js";
-import { Needs } from "./result-dependencies.js";
+import { ResultDependencies } from "./result-dependencies.js";
 import type { KernelNames } from "../names/kernel-names.js";
 import { Names, snakeCase } from "../names/names.js";
 import { isTorchNode } from "../../torch/node.js";
@@ -107,7 +107,7 @@ class GradientEmitter {
 
   /** The flags of the gradients that need a tensor; none if all do. */
   #flagsOf(tensor: string): readonly string[] {
-    const needed = new Needs(this.backward).ofInput(tensor);
+    const needed = new ResultDependencies(this.backward).ofInput(tensor);
     if (needed.size === this.#results.length) return [];
     return [...this.#flags].filter(([result]) => needed.has(result)).map(([, flag]) => flag);
   }

@@ -2,7 +2,7 @@
 import type { Composition, KernelLaunch } from "../../ir/operator-ir.js";
 import { isTorchNode, type Launch, partsOf, type TorchArgument, type TorchNode } from "../../torch/node.js";
 
-export class Needs {
+export class ResultDependencies {
   readonly #of = new Map<Launch | TorchNode, Set<string>>();
   readonly #all: ReadonlySet<string>;
   /** Steps that are needed even if a step that uses them is skipped. */

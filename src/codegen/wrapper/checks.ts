@@ -39,7 +39,7 @@ export function messageOf(
 }
 
 /** The caller's name of a tensor. */
-export function label(context: WrapperContext, param: TensorParam | PointerParam): string {
+export function argumentDisplayName(context: WrapperContext, param: TensorParam | PointerParam): string {
   return param.kind === "tensor" && param.role === "out"
     ? outputName(context.ir, context.names, param)
     : context.names.tensors.get(param.name)!;
@@ -51,7 +51,7 @@ export function check(test: Expression, body: Statement): Statement {
 }
 
 /** Statements about an argument, under a condition if it may be None. */
-export function ifGiven(context: WrapperContext, param: TensorParam | PointerParam, body: Block): Block {
+export function ifNotNone(context: WrapperContext, param: TensorParam | PointerParam, body: Block): Block {
   if (!param.given || body.length === 0) return body;
   const isGiven = py.compare(context.tensor(param), ["is not", py.none]);
   const [only] = body;
@@ -65,7 +65,7 @@ export function ifGiven(context: WrapperContext, param: TensorParam | PointerPar
 
 /** Refuses what is no tensor, and tensors whose memory a kernel would misread. */
 export function tensorCheck(context: WrapperContext, param: TensorParam | PointerParam): Block {
-  const text = py.string(`${context.names.wrapper}: ${label(context, param)}`);
+  const text = py.string(`${context.names.wrapper}: ${argumentDisplayName(context, param)}`);
   return [py.expression(py.call(CHECK_TENSOR, text, context.tensor(param)))];
 }
 
@@ -145,7 +145,7 @@ function shapeMessage(context: WrapperContext, param: TensorParam, isKnown: (axi
     if (typeof name !== "string" || !isKnown(axis)) return [`${comma}${name}`];
     return [`${comma}${name}=`, { value: context.dim(param, axis) }];
   });
-  const what = `${label(context, param)} must have shape [`;
+  const what = `${argumentDisplayName(context, param)} must have shape [`;
   return messageOf(context, "ValueError", what, ...dims, "], got ", shapeOf(context.tensor(param)));
 }
 
@@ -179,7 +179,7 @@ export function contiguousCheck(context: WrapperContext, param: TensorParam): Bl
       messageOf(
         context,
         "ValueError",
-        `${label(context, param)} must be contiguous, got strides `,
+        `${argumentDisplayName(context, param)} must be contiguous, got strides `,
         { value: py.call(py.attribute(tensor, "stride")) },
         "; call .contiguous() first",
       ),
@@ -194,7 +194,7 @@ export function sameStridesCheck(context: WrapperContext, { param, as }: Precond
   const message = messageOf(
     context,
     "ValueError",
-    `${label(context, param)} must have the strides of ${label(context, as)}, `,
+    `${argumentDisplayName(context, param)} must have the strides of ${argumentDisplayName(context, as)}, `,
     { value: other! },
     ", got ",
     { value: own! },
@@ -213,7 +213,9 @@ export function dtypeCheck(context: WrapperContext, param: TensorParam | Pointer
   const refuse = (test: Expression, ...expected: readonly Part[]) =>
     check(
       test,
-      messageOf(context, "TypeError", `${label(context, param)} must be `, ...expected, ", got ", { value: got }),
+      messageOf(context, "TypeError", `${argumentDisplayName(context, param)} must be `, ...expected, ", got ", {
+        value: got,
+      }),
     );
   if (typeof dtype === "string")
     return [refuse(py.compare(got, ["!=", torchDType(dtype)]), `torch.${dtypeName(dtype)}`)];
@@ -279,14 +281,14 @@ export function deviceChecks(context: WrapperContext, inputs: readonly (TensorPa
   const unreachable = messageOf(
     context,
     "ValueError",
-    `${label(context, first)} must be on a GPU, got `,
+    `${argumentDisplayName(context, first)} must be on a GPU, got `,
     { value: DEVICE },
     "; the CPU needs TRITON_INTERPRET=1, set before triton is imported",
   );
   const isInterpreted = py.boolOp("and", py.attribute(tensor, "is_cpu"), py.name(INTERPRETED));
   return [
     py.assign(DEVICE, py.attribute(tensor, "device")),
-    ...others.flatMap((param) => ifGiven(context, param, [sameDevice(context, param, first)])),
+    ...others.flatMap((param) => ifNotNone(context, param, [sameDevice(context, param, first)])),
     {
       kind: "if",
       branches: [
@@ -340,7 +342,9 @@ function selfCall(context: WrapperContext): Expression {
   return py.call(
     names.wrapper,
     ...positional,
-    ...outputs.map((param) => py.keyword(label(context, param), py.name(label(context, param)))),
+    ...outputs.map((param) =>
+      py.keyword(argumentDisplayName(context, param), py.name(argumentDisplayName(context, param))),
+    ),
     ...device,
   );
 }
@@ -356,7 +360,7 @@ function sameDevice(
     messageOf(
       context,
       "ValueError",
-      `${label(context, param)} must be on `,
+      `${argumentDisplayName(context, param)} must be on `,
       { value: DEVICE },
       ` as ${first.name} is, got `,
       { value: device },

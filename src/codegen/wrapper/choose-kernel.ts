@@ -7,7 +7,7 @@ import { TOLD } from "./launch-cache-helpers.js";
 export const IS_FASTER = "_is_faster";
 export const FASTER = "_FASTER";
 /** The lock of a thread that times or launches: Triton's autotuner has one place for the arguments of all threads. */
-export const ALONE = "_ALONE";
+export const TUNING_LOCK = "_ALONE";
 /** The standard library's modules that they use. */
 export const SPECIALISED_IMPORTS: readonly string[] = ["threading"];
 export const FASTER_IMPORTS: readonly string[] = ["functools"];
@@ -27,7 +27,7 @@ It is not if it fails: a warning says so.`,
     return ${FASTER}[key]
 if torch.cuda.is_current_stream_capturing():${isKept ? `\n    ${TOLD}.launches = None` : ""}
     return False
-with ${ALONE}:
+with ${TUNING_LOCK}:
     if key not in ${FASTER}:
         bench = functools.partial(
             triton.testing.do_bench, warmup=10, rep=30, return_mode="median"

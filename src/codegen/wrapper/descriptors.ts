@@ -5,7 +5,7 @@ import { type KernelNames, literalNumber } from "../names/kernel-names.js";
 import * as py from "../syntax/py-build.js";
 import type { Block, Expression, Keyword, Statement } from "../syntax/py.js";
 import type { WrapperContext } from "./scope.js";
-import { label } from "./checks.js";
+import { argumentDisplayName } from "./checks.js";
 
 export const CHECK_DESCRIPTOR = "_check_descriptor";
 export const ALLOCATE = "_allocate";
@@ -14,7 +14,7 @@ export const DESCRIPTOR_CLASS = "TensorDescriptor";
 
 /** Refuses a tensor that a descriptor cannot describe. */
 export function descriptorCheck(context: WrapperContext, param: TensorParam, axis: number): Block {
-  const what = py.string(`${context.names.wrapper}: ${label(context, param)}`);
+  const what = py.string(`${context.names.wrapper}: ${argumentDisplayName(context, param)}`);
   return [py.expression(py.call(CHECK_DESCRIPTOR, what, context.tensor(param), py.number(String(axis))))];
 }
 

@@ -19,7 +19,7 @@ import type { KernelNames } from "../names/kernel-names.js";
 import { flatText as printExpression } from "../syntax/layout-expression.js";
 import * as py from "../syntax/py-build.js";
 import type { Expression, Parameter } from "../syntax/py.js";
-import { label, torchDType } from "./checks.js";
+import { argumentDisplayName, torchDType } from "./checks.js";
 import type { WrapperContext } from "./scope.js";
 
 /** The positional parameters, annotated. */
@@ -45,7 +45,7 @@ export function argumentLines(ir: KernelIR, names: KernelNames): readonly string
       const contiguous = param.contiguous ? ", contiguous" : "";
       const updated = param.role === "inout" ? "; updated in place" : "";
       const optional = param.optional ? ", or None" : "";
-      return `    ${localName(names, param)}: ${tensorWords(param)}${rangeWords(param, names)}${contiguous}${optional}${updated}.`;
+      return `    ${localName(names, param)}: ${describeTensor(param)}${rangeWords(param, names)}${contiguous}${optional}${updated}.`;
     }),
     ...pointers.map((param) => {
       const optional = param.given ? ", or None" : "";
@@ -68,7 +68,7 @@ export function outputParameters(context: WrapperContext): readonly Parameter[] 
   const outputs = tensorsOf(context.ir, "out");
   if (outputs.length === 0) return [];
   const parameters = outputs.map((param) => ({
-    name: label(context, param),
+    name: argumentDisplayName(context, param),
     annotation: param.optional ? asked : annotation,
     default: py.none,
   }));
@@ -78,7 +78,7 @@ export function outputParameters(context: WrapperContext): readonly Parameter[] 
 /** The docstring's line for each of those. */
 export function outputLines(context: WrapperContext): readonly string[] {
   return tensorsOf(context.ir, "out").map((param) => {
-    const where = `    ${label(context, param)}: where to write ${tensorWords(param)}`;
+    const where = `    ${argumentDisplayName(context, param)}: where to write ${describeTensor(param)}`;
     return param.optional ? `${where}; allocated if True, left out if None.` : `${where}; allocated if None.`;
   });
 }
@@ -91,7 +91,7 @@ export function returnType(count: number, isOptional: (place: number) => boolean
 }
 
 /** `[M, N] float16 or bfloat16` */
-export function tensorWords(param: TensorParam): string {
+export function describeTensor(param: TensorParam): string {
   return `[${param.dimNames.join(", ")}] ${dtypeWords(param)}`;
 }
 

@@ -6,7 +6,7 @@ import { callOrder } from "../names/call-order.js";
 import * as py from "../syntax/py-build.js";
 import type { Block, Expression } from "../syntax/py.js";
 import { RECORDS_GRADIENT, REFUSE_GRADIENT, WITHOUT_GRADIENT } from "./gradient-helpers.js";
-import { deviceHolder, IS_TRACED, label } from "./checks.js";
+import { deviceHolder, IS_TRACED, argumentDisplayName } from "./checks.js";
 import type { WrapperContext } from "./scope.js";
 
 /** Results that are floats require grad then; what is written through pointers is refused. */
@@ -19,7 +19,7 @@ export function gradientChecks(context: WrapperContext): Block {
   const wrapper = py.string(names.wrapper);
   const through = writtenPointers(ir).filter((param) => isFloatElem(param.dtype));
   const given = [
-    ...outputs.map((param) => py.name(label(context, param))),
+    ...outputs.map((param) => py.name(argumentDisplayName(context, param))),
     ...through.map((param) => context.tensor(param)),
   ];
   const floats = inputs.filter((param) => isFloatElem(param.dtype)).map((param) => context.tensor(param));
@@ -33,7 +33,7 @@ export function gradientChecks(context: WrapperContext): Block {
     RECORDS_GRADIENT,
     wrapper,
     ...floats,
-    ...results.filter((param) => param.role === "out").map((param) => py.name(label(context, param))),
+    ...results.filter((param) => param.role === "out").map((param) => py.name(argumentDisplayName(context, param))),
   );
   const holder = deviceHolder(context);
   const test = context.traceable
@@ -55,7 +55,7 @@ export function gradientChecks(context: WrapperContext): Block {
     // Asked for, since a tensor is refused.
     ...outputs
       .filter(({ optional }) => optional)
-      .map((param) => py.keyword(label(context, param), py.name(label(context, param)))),
+      .map((param) => py.keyword(argumentDisplayName(context, param), py.name(argumentDisplayName(context, param)))),
   );
   return [{ kind: "if", branches: [{ test, body: [py.returns(call)] }] }];
 }

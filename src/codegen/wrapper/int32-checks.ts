@@ -5,7 +5,7 @@ import { isValue, type TensorParam } from "../../ir/nodes.js";
 import * as py from "../syntax/py-build.js";
 import type { Block, Expression } from "../syntax/py.js";
 import { BEYOND_INT32, UNCOUNTABLE, UNDESCRIBABLE } from "./argument-helpers.js";
-import { check, elements, ifGiven, label, sameShape } from "./checks.js";
+import { check, elements, ifNotNone, argumentDisplayName, sameShape } from "./checks.js";
 import type { WrapperContext } from "./scope.js";
 
 /** The module constant that they compare with. */
@@ -15,7 +15,7 @@ export const REACH_LIMIT = "_INT32_REACH";
 export function int32Checks(context: WrapperContext): Block {
   const reached = preconditionsOf(context.ir, "reach");
   return [
-    ...reached.flatMap((each) => ifGiven(context, each.param, reachCheck(context, each))),
+    ...reached.flatMap((each) => ifNotNone(context, each.param, reachCheck(context, each))),
     ...countChecks(context),
   ];
 }
@@ -31,7 +31,7 @@ function reachCheck(context: WrapperContext, { param }: PreconditionOf<"reach">)
   const extent = isStrided
     ? terms.reduce<Expression>((sum, term, i) => (i === 0 ? term : py.binary(sum, "+", term)), terms[0]!)
     : elements(context, param);
-  const what = py.string(`${context.names.wrapper}: ${label(context, param)}`);
+  const what = py.string(`${context.names.wrapper}: ${argumentDisplayName(context, param)}`);
   return [check(py.compare(extent, [">=", py.name(REACH_LIMIT)]), py.raise(py.call(BEYOND_INT32, what)))];
 }
 

@@ -8,7 +8,7 @@ import { Names } from "../names/names.js";
 import * as py from "../syntax/py-build.js";
 import type { Block, Expression, FunctionDef, Statement } from "../syntax/py.js";
 import { CHECKED, IS_SPECIAL, KEEP, REPEATED } from "./launch-cache-helpers.js";
-import { deviceHolder, label } from "./checks.js";
+import { deviceHolder, argumentDisplayName } from "./checks.js";
 import { LAUNCHES } from "./helpers.js";
 import { tensorsBefore } from "./outputs.js";
 import { type WrapperContext, WrapperScope } from "./scope.js";
@@ -18,14 +18,14 @@ import { annotationOf } from "./docstring.js";
  * Whether calls of the wrapper can be repeated: it launches by `_launch`, and always with the same tensors. The copy
  * engine's descriptors and scratch memory are made anew for each launch.
  */
-export function isRepeatable(ir: KernelIR): boolean {
+export function isLaunchCacheable(ir: KernelIR): boolean {
   const tensors = ir.params.filter((param) => isMemoryParam(param));
   const isDescribed = makesDescriptors(ir) || tensors.some((param) => param.kind === "tensor" && param.block);
   return !isDescribed && deviceHolder({ ir }) !== undefined && tensors.every(({ given }) => given === undefined);
 }
 
 /** `wrapper` is the function whose calls are repeated. */
-export function repeatedFunction(ir: KernelIR, names: KernelNames, wrapper: FunctionDef): FunctionDef {
+export function cachedCallFunction(ir: KernelIR, names: KernelNames, wrapper: FunctionDef): FunctionDef {
   return new RepeatedEmitter(ir, names).emit(wrapper);
 }
 
@@ -228,6 +228,6 @@ class RepeatedEmitter {
 
   /** An output as the caller gives it. */
   #argument(param: TensorParam) {
-    return py.name(label(this.#context, param));
+    return py.name(argumentDisplayName(this.#context, param));
   }
 }

@@ -40,7 +40,7 @@ function check(param: NumberParam): readonly [string, ...Expression[]] {
 /**
  * The value that a launch passes: Triton's dtype object, or a float so that the kernel does not compute with integers.
  */
-export function passed(param: ConstexprParam, local: Expression): Expression {
+export function launchArgument(param: ConstexprParam, local: Expression): Expression {
   if (param.from !== "argument") return local;
   if (param.of === "dtype") return py.subscript(py.name(TRITON_DTYPES), local);
   return param.of === "float" ? py.call("float", local) : local;

@@ -4,7 +4,16 @@ import type { KernelIR, PointerParam, TensorParam } from "../../ir/nodes.js";
 import * as py from "../syntax/py-build.js";
 import { flatText as printExpression } from "../syntax/layout-expression.js";
 import type { Block, Expression } from "../syntax/py.js";
-import { sameShape, DEVICE, binderDType, contiguousCheck, deviceHolder, ifGiven, label, torchDType } from "./checks.js";
+import {
+  sameShape,
+  DEVICE,
+  binderDType,
+  contiguousCheck,
+  deviceHolder,
+  ifNotNone,
+  argumentDisplayName,
+  torchDType,
+} from "./checks.js";
 import type { WrapperContext } from "./scope.js";
 
 /** Functions of the module that these checks call. */
@@ -14,7 +23,7 @@ export const CHECK_MEMORY = "_check_memory";
 /** Allocates an output, or checks the one that was given: its shape, dtype, device, and that it overlaps nothing. */
 export function outputChecks(context: WrapperContext, param: TensorParam): Block {
   const first = deviceHolder(context);
-  const given = py.name(label(context, param));
+  const given = py.name(argumentDisplayName(context, param));
   const tensor = context.tensor(param);
   const { shape, dtype } = outputType(context, param);
   const like = twinOf(context, param);
@@ -40,7 +49,7 @@ export function outputChecks(context: WrapperContext, param: TensorParam): Block
     { test: isLeftOut, body: [py.assign(tensor, py.none)] },
     { ...allocate, test: py.compare(given, ["is", py.boolean(true)]) },
   ];
-  return [{ kind: "if", branches, otherwise }, ...ifGiven(context, param, zero)];
+  return [{ kind: "if", branches, otherwise }, ...ifNotNone(context, param, zero)];
 }
 
 function outputType(context: WrapperContext, param: TensorParam) {
@@ -52,7 +61,7 @@ function outputType(context: WrapperContext, param: TensorParam) {
 
 /** Checks an output that the caller passed. */
 export function checkedOutput(context: WrapperContext, param: TensorParam): Expression {
-  const given = label(context, param);
+  const given = argumentDisplayName(context, param);
   const { shape, dtype } = outputType(context, param);
   const others = namedBefore(context, param);
   return py.call(
@@ -85,7 +94,7 @@ function sameDType({ dtype: left }: TensorParam | PointerParam, { dtype: right }
 /** What is updated in place, or written through a raw pointer, may not overlap itself or another. */
 export function memoryCheck(context: WrapperContext, param: TensorParam | PointerParam): Block {
   if (param.kind === "tensor" && param.role !== "inout") return [];
-  const text = py.string(`${context.names.wrapper}: ${label(context, param)}`);
+  const text = py.string(`${context.names.wrapper}: ${argumentDisplayName(context, param)}`);
   return [py.expression(py.call(CHECK_MEMORY, text, context.tensor(param), namedBefore(context, param)))];
 }
 
@@ -122,5 +131,7 @@ function declaredBefore(ir: KernelIR, param: PointerParam): readonly PointerPara
 /** Those, by the caller's names. */
 function namedBefore(context: WrapperContext, param: TensorParam | PointerParam): Expression {
   const others = tensorsBefore(context, param);
-  return py.dict(...others.map((other) => ({ key: py.string(label(context, other)), value: context.tensor(other) })));
+  return py.dict(
+    ...others.map((other) => ({ key: py.string(argumentDisplayName(context, other)), value: context.tensor(other) })),
+  );
 }

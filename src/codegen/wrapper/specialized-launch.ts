@@ -7,7 +7,7 @@ import * as py from "../syntax/py-build.js";
 import type { Block, Expression, FunctionDef, Parameter, Statement } from "../syntax/py.js";
 import { DEVICE } from "./checks.js";
 import { GPU_PROPERTY } from "./launch.js";
-import { ALONE, IS_FASTER } from "./choose-kernel.js";
+import { TUNING_LOCK, IS_FASTER } from "./choose-kernel.js";
 import type { WrapperContext } from "./scope.js";
 
 /** The function that gives the grid. */
@@ -98,7 +98,7 @@ function launchOf(context: WrapperContext, kernel: GluonKernel, local: Local): S
         : (pointed(context, taken) ?? local(taken)),
   );
   const launch = py.call(py.subscript(py.name(kernel.name), py.name(PROGRAMS)), ...args);
-  return { kind: "with", items: [{ value: py.name(ALONE) }], body: [py.expression(launch)] };
+  return { kind: "with", items: [{ value: py.name(TUNING_LOCK) }], body: [py.expression(launch)] };
 }
 
 /** The tensor whose address the value is. */

@@ -35,9 +35,9 @@ import {
   deviceHolder,
   dtypeBinder,
   dtypeCheck,
-  ifGiven,
+  ifNotNone,
   IS_TRACED,
-  label,
+  argumentDisplayName,
   messageOf,
   sameStridesCheck,
   shapeChecks,
@@ -54,7 +54,7 @@ import { argumentLines, inputParameters, outputLines, outputParameters, returnTy
 import { gradientChecks } from "./gradient.js";
 import * as py from "../syntax/py-build.js";
 import { computedOptions, launchComputations } from "./launch.js";
-import { numberChecks, passed } from "./numbers.js";
+import { numberChecks, launchArgument } from "./numbers.js";
 import type { Argument, Block, Expression, FunctionDef, Parameter, Statement } from "../syntax/py.js";
 
 /** `specialized` is the warp-specialized kernel beside the plain one, if there is one. */
@@ -95,7 +95,7 @@ class WrapperEmitter extends WrapperScope {
     );
     const maybe = [
       // One that is asked for may be True.
-      ...outputs.filter(({ optional }) => !optional).map((param) => py.name(label(this, param))),
+      ...outputs.filter(({ optional }) => !optional).map((param) => py.name(argumentDisplayName(this, param))),
       ...[...inputs, ...this.#pointers()].map((param) => this.tensor(param)),
     ];
     const body: Statement[] = [
@@ -103,20 +103,20 @@ class WrapperEmitter extends WrapperScope {
       ...inputs
         .filter((param) => param.optional && !binders.includes(param))
         .flatMap((param) => this.#inputChecks(param)),
-      ...inputs.flatMap((param) => ifGiven(this, param, derivedChecks(this, param))),
-      ...this.#pointers().flatMap((param) => ifGiven(this, param, this.#pointerChecks(param))),
+      ...inputs.flatMap((param) => ifNotNone(this, param, derivedChecks(this, param))),
+      ...this.#pointers().flatMap((param) => ifNotNone(this, param, this.#pointerChecks(param))),
       ...gradientChecks(this),
       ...deviceChecks(this, [...inputs, ...this.#pointers()]),
-      ...inputs.flatMap((param) => ifGiven(this, param, memoryCheck(this, param))),
+      ...inputs.flatMap((param) => ifNotNone(this, param, memoryCheck(this, param))),
       ...(deviceHolder(this) ? [py.blank] : defaultDevice(maybe)),
       ...outputs.flatMap((param) => outputChecks(this, param)),
       ...(deviceHolder(this) ? [] : deviceChecks(this, [...outputs, ...inputs, ...this.#pointers()])),
-      ...writtenPointers(this.ir).flatMap((param) => ifGiven(this, param, memoryCheck(this, param))),
+      ...writtenPointers(this.ir).flatMap((param) => ifNotNone(this, param, memoryCheck(this, param))),
       ...emptyResult(this, results),
       py.blank,
       ...this.#strides(),
       ...preconditionsOf(this.ir, "descriptor").flatMap(({ param, axis }) =>
-        ifGiven(this, param, descriptorCheck(this, param, axis)),
+        ifNotNone(this, param, descriptorCheck(this, param, axis)),
       ),
       ...preconditionsOf(this.ir, "same-strides").flatMap((each) => sameStridesCheck(this, each)),
       ...int32Checks(this),
@@ -164,7 +164,7 @@ class WrapperEmitter extends WrapperScope {
   #inputChecks(param: TensorParam): Block {
     const first = param.optional ? tensorCheck(this, param) : [];
     const checks = [...first, ...shapeChecks(this, param), ...dtypeCheck(this, param)];
-    return [...absentSizeBindings(this, param), ...ifGiven(this, param, checks)];
+    return [...absentSizeBindings(this, param), ...ifNotNone(this, param, checks)];
   }
 
   #pointerChecks(param: PointerParam): Block {
@@ -179,7 +179,7 @@ class WrapperEmitter extends WrapperScope {
     const count = py.call(py.attribute(tensor, "numel"));
     const least = typeof numel === "number" ? py.constant(numel) : this.local(numel);
     const isGapped = py.unary("not", py.call(py.attribute(tensor, "is_contiguous")));
-    const what = `${label(this, param)} must be contiguous, of at least `;
+    const what = `${argumentDisplayName(this, param)} must be contiguous, of at least `;
     const strides = { value: py.call(py.attribute(tensor, "stride")) };
     const refuse = messageOf(
       this,
@@ -343,7 +343,7 @@ class WrapperEmitter extends WrapperScope {
       options: [
         ...constexprs
           .filter((param) => param.from !== "config" && param.from !== "heuristic")
-          .map((param) => py.keyword(this.localText(param.value), passed(param, this.local(param.value)))),
+          .map((param) => py.keyword(this.localText(param.value), launchArgument(param, this.local(param.value)))),
         ...fixed,
         ...driverOptions(this.ir),
       ],

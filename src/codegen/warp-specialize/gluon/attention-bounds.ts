@@ -4,7 +4,7 @@ import type { KeyLimit, Masks } from "../pattern/attention-masks.js";
 import type { Expression } from "../../syntax/py.js";
 import * as py from "../../syntax/py-build.js";
 import { AttentionStatements } from "./attention-statements.js";
-import { type Build, INTEGER } from "./partition-builder.js";
+import { type OpPrinter, INTEGER } from "./partition-builder.js";
 
 export class AttentionBounds extends AttentionStatements {
   /** Where keys end that any row of the tile sees, or any of the consumer's. */
@@ -49,7 +49,7 @@ export class AttentionBounds extends AttentionStatements {
     for (const limit of limits) {
       const { starts, more, arm, isOfRows } = limit;
       if (!isOfRows && more === 0 && starts.length === 1 && starts[0] === end) continue;
-      const build: Build = (before, ...given) => {
+      const build: OpPrinter = (before, ...given) => {
         const [condition, ...parts] = arm ? given : [undefined, ...given];
         const sum = parts.reduce((x, y) => py.binary(x!, "+", y!))!;
         const lesser = py.call("tl.minimum", before!, at(sum, limit));

@@ -2,7 +2,7 @@
 import type { Argument, Block, Value } from "../../../ir/nodes.js";
 import type { AttentionLoop } from "../pattern/attention-pattern.js";
 import { onAxes } from "../pattern/block-access.js";
-import { attentionPipeline, type BarrierName, type Step, VALUES } from "../pattern/pipeline.js";
+import { attentionPipeline, type BarrierName, type PipelineStep, VALUES } from "../pattern/pipeline.js";
 import type { SpecializedAttention } from "../pattern/attention-plan.js";
 import { constexprType } from "../../../types/types.js";
 import type { Expression, Name } from "../../syntax/py.js";
@@ -13,7 +13,9 @@ import type { AttentionNames, SizeOf, Staged } from "./partition-names.js";
 import { INTEGER } from "./partition-builder.js";
 
 /** Whether the step waits for or signals a consumer's own barrier. */
-export const isOwn = (step: Step): step is Extract<Step, { readonly barrier: BarrierName }> =>
+export const isPerConsumerBarrier = (
+  step: PipelineStep,
+): step is Extract<PipelineStep, { readonly barrier: BarrierName }> =>
   "barrier" in step && attentionPipeline.barriers[step.barrier]?.per === "consumer";
 
 export class AttentionLoads extends AttentionBounds {
@@ -73,12 +75,12 @@ export class AttentionLoads extends AttentionBounds {
     );
   }
 
-  expect({ descriptor }: Staged, { barrier }: Extract<Step, { kind: "expect" }>): void {
+  expect({ descriptor }: Staged, { barrier }: Extract<PipelineStep, { kind: "expect" }>): void {
     const bytes = py.attribute(py.attribute(descriptor, "block_type"), "nbytes");
     this.do((slot) => py.call("mbarrier.expect", this.barrier(barrier, slot!), bytes), this.read(this.slot));
   }
 
-  copy({ operand, barrier }: Extract<Step, { kind: "copy" }>): void {
+  copy({ operand, barrier }: Extract<PipelineStep, { kind: "copy" }>): void {
     const { keys, values } = this.loop;
     const [{ block }, { descriptor, blocks }] =
       operand === VALUES ? [values, this.names.values] : [keys, this.names.keys];
@@ -93,7 +95,7 @@ export class AttentionLoads extends AttentionBounds {
   }
 
   /** Rows before the first one: the copy engine brings zeros. */
-  blank({ barrier }: Extract<Step, { kind: "blank" }>): void {
+  blank({ barrier }: Extract<PipelineStep, { kind: "blank" }>): void {
     const { descriptor, blocks } = this.names.values;
     const [, columns] = this.specialized.form.shape;
     const zero = py.number("0");

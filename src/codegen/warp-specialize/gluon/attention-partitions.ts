@@ -8,24 +8,32 @@ import {
   type Variable,
 } from "../../../ir/nodes.js";
 import type { BlockAccess } from "../pattern/block-access.js";
-import { attentionPipeline, KEYS, QUERIES_LEAVE, type Step } from "../pattern/pipeline.js";
+import { attentionPipeline, KEYS, SPILL_QUERIES_CONSUMERS, type PipelineStep } from "../pattern/pipeline.js";
 import type { SpecializedAttention } from "../pattern/attention-plan.js";
 import { storedValue } from "../pattern/tensor-blocks.js";
 import type { Expression } from "../../syntax/py.js";
 import * as py from "../../syntax/py-build.js";
 import { WRITE_BLOCK } from "./helpers.js";
 import type { AttentionNames, SizeOf } from "./partition-names.js";
-import { type Build, INTEGER } from "./partition-builder.js";
-import type { Part } from "./partitions.js";
-import { AttentionLoads, isOwn } from "./attention-loads.js";
+import { type OpPrinter, INTEGER } from "./partition-builder.js";
+import type { WarpPartition } from "./partitions.js";
+import { AttentionLoads, isPerConsumerBarrier } from "./attention-loads.js";
 import { tileIn } from "./pipeline-partition.js";
-import { withShortLives } from "./sink-definitions.js";
+import { sinkDefinitions } from "./sink-definitions.js";
 
-export function attentionProducer(specialized: SpecializedAttention, names: AttentionNames, size: SizeOf): Part {
+export function attentionProducer(
+  specialized: SpecializedAttention,
+  names: AttentionNames,
+  size: SizeOf,
+): WarpPartition {
   return new AttentionPart(specialized, names, size, false).build(attentionPipeline.producer);
 }
 
-export function attentionConsumer(specialized: SpecializedAttention, names: AttentionNames, size: SizeOf): Part {
+export function attentionConsumer(
+  specialized: SpecializedAttention,
+  names: AttentionNames,
+  size: SizeOf,
+): WarpPartition {
   return new AttentionPart(specialized, names, size, true).build(attentionPipeline.consumer);
 }
 
@@ -44,7 +52,7 @@ class AttentionPart extends AttentionLoads {
     this.#weights = this.variable("weights_before", this.loop.weights.type);
   }
 
-  build(steps: readonly Step[]): Part {
+  build(steps: readonly PipelineStep[]): WarpPartition {
     const block = this.block(() => {
       this.let(this.count, { kind: "literal", value: 0 });
       this.#steps(steps);
@@ -53,9 +61,9 @@ class AttentionPart extends AttentionLoads {
   }
 
   /** The tiles of the grid that a program computes, or the program's only one. */
-  #tiles(body: readonly Step[]): void {
+  #tiles(body: readonly PipelineStep[]): void {
     const { grid } = this.specialized;
-    const tile = (): void => this.append(...withShortLives(this.block(() => this.#tile(body))).statements);
+    const tile = (): void => this.append(...sinkDefinitions(this.block(() => this.#tile(body))).statements);
     if (!grid) return tile();
     this.eachTileInLaps(grid, (lap) => {
       this.lap = lap;
@@ -63,7 +71,7 @@ class AttentionPart extends AttentionLoads {
     });
   }
 
-  #tile(steps: readonly Step[]): void {
+  #tile(steps: readonly PipelineStep[]): void {
     const { body, loops } = this.specialized;
     const places = body.flatMap((each, i) => (loops.has(each) ? [i] : []));
     const turns = steps.findIndex((step) => step.kind === "turns");
@@ -86,7 +94,7 @@ class AttentionPart extends AttentionLoads {
   // ---- steps --------------------------------------------------------------------------------------------------------
 
   /** A loop; one for the turns that need no mask and one for the others, where keys are counted. */
-  #turns(loop: ForStatement, body: readonly Step[]): void {
+  #turns(loop: ForStatement, body: readonly PipelineStep[]): void {
     this.loop = this.specialized.loops.get(loop)!;
     const masks = this.specialized.masks.get(loop);
     const isOwn = this.endsApart(loop);
@@ -104,7 +112,7 @@ class AttentionPart extends AttentionLoads {
   }
 
   /** The turns of the tile that a consumer leaves to the others. */
-  #idle(body: readonly Step[]): void {
+  #idle(body: readonly PipelineStep[]): void {
     const loop = this.#left;
     if (!loop) return;
     const start = this.value(
@@ -120,7 +128,7 @@ class AttentionPart extends AttentionLoads {
     this.append({ ...loop, start, index: this.fresh(INTEGER), options: {}, body: block });
   }
 
-  #turnsOf(loop: ForStatement, body: readonly Step[]): void {
+  #turnsOf(loop: ForStatement, body: readonly PipelineStep[]): void {
     const block = this.block(() => {
       if (!this.isConsumer) this.appendNeeded(loop.body.statements);
       this.#beginSlot();
@@ -129,19 +137,19 @@ class AttentionPart extends AttentionLoads {
     this.append({ ...loop, options: {}, body: block });
   }
 
-  #steps(steps: readonly Step[], turn?: Block): void {
-    const own = steps.filter((step) => isOwn(step) && !this.isConsumer);
+  #steps(steps: readonly PipelineStep[], turn?: Block): void {
+    const own = steps.filter((step) => isPerConsumerBarrier(step) && !this.isConsumer);
     for (const step of steps)
       if (!own.includes(step)) this.#step(step, step === steps.at(-1), turn);
       else if (step === own[0]) this.eachConsumer((part) => this.loadQueries(part));
   }
 
-  #step(step: Step, isLast: boolean, turn?: Block): void {
+  #step(step: PipelineStep, isLast: boolean, turn?: Block): void {
     switch (step.kind) {
       case "tiles":
         return this.#tiles(step.body);
       case "wait":
-        return isOwn(step) ? this.awaitOwn(step.barrier, this.names.part) : this.wait(step);
+        return isPerConsumerBarrier(step) ? this.awaitOwn(step.barrier, this.names.part) : this.wait(step);
       case "await turn":
         return this.#ofSeveral(() => this.#awaitTurn());
       case "give turn":
@@ -209,8 +217,8 @@ class AttentionPart extends AttentionLoads {
   #releaseQueries(when: "stay" | "leave"): void {
     if (!this.lap) return;
     const { consumers, part } = this.names;
-    const leaves = String(QUERIES_LEAVE);
-    const mayLeave = this.specialized.configs.some((config) => config.consumers === QUERIES_LEAVE);
+    const leaves = String(SPILL_QUERIES_CONSUMERS);
+    const mayLeave = this.specialized.configs.some((config) => config.consumers === SPILL_QUERIES_CONSUMERS);
     const arrive = (): void => {
       // What registers took was read another way than the copy engine writes.
       if (when === "stay") this.do(() => py.call("fence_async_shared"));
@@ -229,8 +237,8 @@ class AttentionPart extends AttentionLoads {
     const rows = this.rowsOfPart();
     const tile = tileIn(queries, false, [rows, this.size(inner)], part);
     const loaded = py.call(py.attribute(tile, "load"), operandLayout(scoresLayout));
-    const mayLeave = this.specialized.configs.some(({ consumers }) => consumers === QUERIES_LEAVE);
-    const leave = py.compare(this.names.consumers, ["==", py.number(String(QUERIES_LEAVE))]);
+    const mayLeave = this.specialized.configs.some(({ consumers }) => consumers === SPILL_QUERIES_CONSUMERS);
+    const leave = py.compare(this.names.consumers, ["==", py.number(String(SPILL_QUERIES_CONSUMERS))]);
     this.#queries = this.made("queries", type, () => (mayLeave ? py.conditional(tile, leave, loaded) : loaded));
     const { type: weights } = this.#weights;
     if (weights.kind !== "tile") return;
@@ -286,7 +294,7 @@ class AttentionPart extends AttentionLoads {
     const { scores, sums } = this.loop;
     const after = this.fresh(sums.type);
     const deps = py.keyword("deps", py.none);
-    const build: Build = (...running) =>
+    const build: OpPrinter = (...running) =>
       py.call("warpgroup_mma_wait", py.number("1"), { ...deps, value: py.tuple(...running) });
     const op = this.op("pure", build, 2, "products, sums");
     const operands = [this.#products!, this.#sums!];
@@ -303,7 +311,7 @@ class AttentionPart extends AttentionLoads {
 
   #settleSum(): void {
     const { sums } = this.loop;
-    const build: Build = (running) =>
+    const build: OpPrinter = (running) =>
       py.call("warpgroup_mma_wait", py.number("0"), py.keyword("deps", py.tuple(running!)));
     this.write(sums, this.value(sums.type, build, this.#sums!));
   }
@@ -320,7 +328,7 @@ class AttentionPart extends AttentionLoads {
     const { carried } = this.specialized;
     this.appendNeeded(statements.filter((each) => carried.has(each)));
     const { sumLayout } = this.names;
-    const build: Build = (weights) => py.call("gl.convert_layout", weights!, operandLayout(sumLayout));
+    const build: OpPrinter = (weights) => py.call("gl.convert_layout", weights!, operandLayout(sumLayout));
     this.write(this.#weights, this.value(this.#weights.type, build, this.now(this.loop.weights)));
     this.write(this.loop.sums, this.now(this.loop.carried));
   }
@@ -337,7 +345,7 @@ class AttentionPart extends AttentionLoads {
   #storeBlock(statement: OpStatement, block: BlockAccess): void {
     const { part, outputs } = this.names;
     const { descriptor, blocks, first } = outputs.get(block.tensor)!;
-    const build: Build = (value, ...starts) => {
+    const build: OpPrinter = (value, ...starts) => {
       const own = py.call(py.attribute(blocks, "index"), part);
       return py.call(WRITE_BLOCK, value!, descriptor, this.inPart(first, starts, part), own);
     };

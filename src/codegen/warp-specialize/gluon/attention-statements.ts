@@ -9,18 +9,18 @@ import {
   type Statement,
   type Value,
 } from "../../../ir/nodes.js";
-import { foldsSum, shapeOf } from "../pattern/attention-layouts.js";
+import { reducesAccumulator, shapeOf } from "../pattern/attention-layouts.js";
 import { axisOf } from "../pattern/tile-schedule.js";
-import { isLargestOfRows, type Scaled } from "../pattern/scaled-scores.js";
+import { isLargestOfRows, type ScaledScores } from "../pattern/scaled-scores.js";
 import type { SpecializedAttention } from "../pattern/attention-plan.js";
 import { constexprType } from "../../../types/types.js";
 import type { Dim } from "../../../types/shape.js";
 import type { Expression } from "../../syntax/py.js";
 import * as py from "../../syntax/py-build.js";
 import type { AttentionNames } from "./partition-names.js";
-import { TilePart } from "./persistent-partition.js";
+import { PersistentPartition } from "./persistent-partition.js";
 
-export class AttentionStatements extends TilePart {
+export class AttentionStatements extends PersistentPartition {
   /** What values of the author's are in the loop that is being written. */
   stands = new Map<Value, Argument>();
   /** Whether it is written a second time, with values of its own. */
@@ -94,7 +94,7 @@ export class AttentionStatements extends TilePart {
   }
 
   /** The largest of scaled scores, as the largest product, scaled. */
-  #appendLargest(statement: OpStatement, { products, factor }: Scaled): void {
+  #appendLargest(statement: OpStatement, { products, factor }: ScaledScores): void {
     const largest = statement.results.map(({ type }) => this.fresh(type));
     this.append({ ...statement, operands: [products, ...statement.operands.slice(1)], results: largest });
     const op = this.op("pure", (x, by) => py.binary(x!, "*", by!), 2);
@@ -119,7 +119,7 @@ export class AttentionStatements extends TilePart {
     const options = { ...Object.fromEntries(given), ...laid };
     if (result && statement.op.spelling.form === "expand" && sides.get(result) === "sum" && this.#isOfRows(taken[0]!))
       operands[0] = this.#converted(operands[0] as Value, this.#sliceOf(this.names.sumLayout));
-    if (!foldsSum(statement, dims))
+    if (!reducesAccumulator(statement, dims))
       return this.append({ ...own, operands, options, results: this.anew(statement.results) });
     const partial = statement.results.map(({ type }) => this.fresh(type));
     this.append({ ...own, operands, options, results: partial });

@@ -3,7 +3,7 @@ import type { KernelIR } from "../../../ir/nodes.js";
 import { type KernelNames, parameterName } from "../../names/kernel-names.js";
 import * as py from "../../syntax/py-build.js";
 import type { Block, Expression, FunctionDef } from "../../syntax/py.js";
-import { THRICE } from "../pattern/attention-configs.js";
+import { THREE_CONSUMER_HEAD_SIZES } from "../pattern/attention-configs.js";
 import { SET_BLOCK } from "./helpers.js";
 import type { GluonKernel } from "./kernel.js";
 
@@ -28,13 +28,13 @@ export function blockHook(ir: KernelIR, kernel: GluonKernel, names: KernelNames,
 }
 
 /** The function that drops configs of three consumers where heads are long: they would not fit. */
-export function thricePruner(ir: KernelIR, { thrice }: GluonKernel, names: KernelNames, name: string): Block {
+export function threeConsumerPruner(ir: KernelIR, { thrice }: GluonKernel, names: KernelNames, name: string): Block {
   if (!thrice) return [];
   const count = py.subscript(py.dotted("config.kwargs"), py.string(thrice.consumers.id));
   const isShort = thrice.heads.map((dim) =>
     py.compare(py.subscript(py.name("args"), py.string(parameterName(ir, names, dim))), [
       "==",
-      py.number(String(THRICE)),
+      py.number(String(THREE_CONSUMER_HEAD_SIZES)),
     ]),
   );
   const kept = py.name("kept");

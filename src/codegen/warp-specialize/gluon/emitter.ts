@@ -16,9 +16,9 @@ import { eachNode } from "../../syntax/nodes-in.js";
 import * as py from "../../syntax/py-build.js";
 import type { Block, Expression, FunctionDef, Name, Parameter, Statement } from "../../syntax/py.js";
 import { LOAD_BLOCK, STORE_BLOCK, WRITE_PIECES } from "./helpers.js";
-import { inGluon } from "./gluon-dialect.js";
+import { toGluonDialect } from "./gluon-dialect.js";
 import type { PipelineNames, Staged } from "./partition-names.js";
-import type { Part } from "./partitions.js";
+import type { WarpPartition } from "./partitions.js";
 
 /** What a kernel is emitted from. */
 export interface Emission {
@@ -47,7 +47,7 @@ const CONSUMER_REGISTERS = { 1: "", 2: "240", 3: "160" };
 const PRODUCER_REGISTERS = "24";
 
 /** A launch's argument: a tensor to describe, or a parameter's value. */
-export type Taken = Staged | Value;
+export type LaunchArgument = Staged | Value;
 
 export abstract class GluonEmitter<Shared extends PipelineNames> {
   readonly #taken = new Names("body");
@@ -105,9 +105,9 @@ export abstract class GluonEmitter<Shared extends PipelineNames> {
   }
 
   /** What a launch gives the kernel, apart from what configs set. */
-  taken(kernel: FunctionDef): readonly Taken[] {
+  taken(kernel: FunctionDef): readonly LaunchArgument[] {
     const listed = new Set(kernel.params.map(({ name }) => name));
-    const nameOf = (taken: Taken) =>
+    const nameOf = (taken: LaunchArgument) =>
       "blocks" in taken ? taken.descriptor.id : this.emission.names.parameters.get(taken)!;
     return [...this.staged(), ...this.#arguments()].filter(
       (each) => listed.has(nameOf(each)) && ("blocks" in each || !this.#isChosen(each)),
@@ -135,7 +135,7 @@ export abstract class GluonEmitter<Shared extends PipelineNames> {
 
   // ---- functions ----------------------------------------------------------------------------------------------------
 
-  partFunction(wanted: string, { block, built }: Part, before: Block): FunctionDef {
+  partFunction(wanted: string, { block, built }: WarpPartition, before: Block): FunctionDef {
     const { ir, names, source } = this.emission;
     const locals = new Names("body");
     for (const name of names.parameters.values()) locals.keep(name);
@@ -152,7 +152,7 @@ export abstract class GluonEmitter<Shared extends PipelineNames> {
       source,
       built,
     });
-    const all = inGluon([...before, ...body]);
+    const all = toGluonDialect([...before, ...body]);
     return this.defined(wanted, this.#params(all), all);
   }
 

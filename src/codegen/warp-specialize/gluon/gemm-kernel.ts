@@ -9,7 +9,7 @@ import type { Dim } from "../../../types/shape.js";
 import type { BlockSizes, GluonConfig } from "./kernel.js";
 import { type Emission, GluonEmitter } from "./emitter.js";
 import type { PartNames, Staged } from "./partition-names.js";
-import { consumerPart, producerPart } from "./partitions.js";
+import { consumerPartition, producerPartition } from "./partitions.js";
 
 export class GemmEmitter extends GluonEmitter<PartNames> {
   readonly shared: PartNames;
@@ -48,9 +48,9 @@ export class GemmEmitter extends GluonEmitter<PartNames> {
     const { ir, names } = this.emission;
     const { specialized, shared } = this;
     const size = (dim: Dim) => this.dimension(dim);
-    const producer = this.partFunction(`_${names.wrapper}_load`, producerPart(ir, specialized, shared, size), []);
+    const producer = this.partFunction(`_${names.wrapper}_load`, producerPartition(ir, specialized, shared, size), []);
     const layout = this.productLayout(shared.layout, specialized.form.shape[1]);
-    const consumer = this.partFunction(`_${names.wrapper}_multiply`, consumerPart(ir, specialized, shared, size), [
+    const consumer = this.partFunction(`_${names.wrapper}_multiply`, consumerPartition(ir, specialized, shared, size), [
       layout,
     ]);
     const { stages, consumers, depth, operands, outputs } = shared;

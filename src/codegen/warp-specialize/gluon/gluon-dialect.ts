@@ -12,7 +12,7 @@ const written: Readonly<Record<(typeof WRITTEN_OUT)[number], (x: Expression) => 
 };
 
 /** The same Python with Gluon's language in place of Triton's: `gl.exp` for `tl.exp`. */
-export function inGluon<T extends Block | Expression>(python: T): T {
+export function toGluonDialect<T extends Block | Expression>(python: T): T {
   return renamed(python) as T;
 }
 

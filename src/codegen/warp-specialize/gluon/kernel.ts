@@ -8,7 +8,7 @@ import type { Dim } from "../../../types/shape.js";
 import type { Expression, FunctionDef, Name } from "../../syntax/py.js";
 import { AttentionEmitter } from "./attention-kernel.js";
 import { GemmEmitter } from "./gemm-kernel.js";
-import type { Emission, Taken } from "./emitter.js";
+import type { Emission, LaunchArgument } from "./emitter.js";
 import type { deviceHelpers } from "./helpers.js";
 import type { Staged } from "./partition-names.js";
 
@@ -19,7 +19,7 @@ export interface GluonKernel {
   /** The kernel that a launch names. */
   readonly name: string;
   /** Its arguments, apart from what configs set. */
-  readonly takes: readonly Taken[];
+  readonly takes: readonly LaunchArgument[];
   /** The tensors that it accesses in blocks. */
   readonly described: readonly TensorParam[];
   /** The wrapper times both kernels for each key of the autotuner, and launches the faster one. */

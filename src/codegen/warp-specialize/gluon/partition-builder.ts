@@ -13,12 +13,12 @@ import { none, tileType, type Type } from "../../../types/types.js";
 import type { Expression } from "../../syntax/py.js";
 
 /** What an op is in Python, given what its operands are. */
-export type Build = (...operands: readonly Expression[]) => Expression;
+export type OpPrinter = (...operands: readonly Expression[]) => Expression;
 
 export const INTEGER = tileType("int32", []);
 
-export class PartWriter {
-  readonly built = new Map<Op, Build>();
+export class PartitionBuilder {
+  readonly built = new Map<Op, OpPrinter>();
   #nextId = -1;
   #out: Statement[] = [];
 
@@ -60,7 +60,7 @@ export class PartWriter {
     this.append({ kind: "write", variable, value, at: undefined });
   }
 
-  value(type: Type, build: Build, ...operands: readonly Argument[]): Value {
+  value(type: Type, build: OpPrinter, ...operands: readonly Argument[]): Value {
     const result = this.fresh(type);
     const op = this.op("pure", build, operands.length);
     this.append({ kind: "op", op, operands, options: {}, results: [result], at: undefined });
@@ -68,13 +68,13 @@ export class PartWriter {
   }
 
   /** A statement with an effect. */
-  do(build: Build, ...operands: readonly Argument[]): void {
+  do(build: OpPrinter, ...operands: readonly Argument[]): void {
     const op = this.op("write", build, operands.length);
     this.append({ kind: "op", op, operands, options: {}, results: [], at: undefined });
   }
 
   /** A value that is computed where it stands, under a name. */
-  made(name: string, type: Type, build: Build, ...operands: readonly Argument[]): Value {
+  made(name: string, type: Type, build: OpPrinter, ...operands: readonly Argument[]): Value {
     const result = this.fresh(type);
     const op = this.op("write", build, operands.length, name);
     this.append({ kind: "op", op, operands, options: {}, results: [result], at: undefined });
@@ -87,7 +87,7 @@ export class PartWriter {
   }
 
   /** `name` is that of its results. */
-  op(effect: Effect, build: Build, count: number, name = "index"): Op {
+  op(effect: Effect, build: OpPrinter, count: number, name = "index"): Op {
     const op: Op = {
       name,
       operands: Object.fromEntries(Array.from({ length: count }, (_, i) => [`x${i}`, "index" as const])),

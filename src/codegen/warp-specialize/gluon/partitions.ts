@@ -16,32 +16,42 @@ import { walk } from "../../../ir/walk.js";
 import { axisOf, isProgram } from "../pattern/tile-schedule.js";
 import { storedValue } from "../pattern/tensor-blocks.js";
 import { axisIn } from "../pattern/block-access.js";
-import { gemmPipeline, type Step } from "../pattern/pipeline.js";
-import { consumed, produced, type SpecializedGemm } from "../pattern/gemm-plan.js";
+import { gemmPipeline, type PipelineStep } from "../pattern/pipeline.js";
+import { consumerStatements, producerStatements, type SpecializedGemm } from "../pattern/gemm-plan.js";
 import type { Built } from "../../body/print-op.js";
 import type { Expression } from "../../syntax/py.js";
 import * as py from "../../syntax/py-build.js";
 import { LOAD_BLOCK, WRITE_PIECES } from "./helpers.js";
 import type { PartNames, SizeOf } from "./partition-names.js";
-import { type Build, INTEGER } from "./partition-builder.js";
+import { type OpPrinter, INTEGER } from "./partition-builder.js";
 import { tileIn } from "./pipeline-partition.js";
-import { TilePart } from "./persistent-partition.js";
+import { PersistentPartition } from "./persistent-partition.js";
 
 /** A part's program, and the expressions of the ops that are its own. */
-export interface Part {
+export interface WarpPartition {
   readonly block: Block;
   readonly built: Built;
 }
 
-export function producerPart(ir: KernelIR, specialized: SpecializedGemm, names: PartNames, size: SizeOf): Part {
+export function producerPartition(
+  ir: KernelIR,
+  specialized: SpecializedGemm,
+  names: PartNames,
+  size: SizeOf,
+): WarpPartition {
   return new PartBuilder(ir, specialized, names, size).build(gemmPipeline.producer);
 }
 
-export function consumerPart(ir: KernelIR, specialized: SpecializedGemm, names: PartNames, size: SizeOf): Part {
+export function consumerPartition(
+  ir: KernelIR,
+  specialized: SpecializedGemm,
+  names: PartNames,
+  size: SizeOf,
+): WarpPartition {
   return new PartBuilder(ir, specialized, names, size).build(gemmPipeline.consumer);
 }
 
-class PartBuilder extends TilePart {
+class PartBuilder extends PersistentPartition {
   /** The author's statements that the part computes. */
   #needed: ReadonlySet<Statement> = new Set();
 
@@ -54,8 +64,10 @@ class PartBuilder extends TilePart {
     super(specialized.form.accumulator.variable.scope, specialized.form.shape[0], names);
   }
 
-  build(steps: readonly Step[]): Part {
-    this.#needed = new Set(isConsumer(steps) ? consumed(this.specialized) : produced(this.specialized));
+  build(steps: readonly PipelineStep[]): WarpPartition {
+    this.#needed = new Set(
+      isConsumer(steps) ? consumerStatements(this.specialized) : producerStatements(this.specialized),
+    );
     const block = this.block(() => {
       this.let(this.count, { kind: "literal", value: 0 });
       this.#appendNeeded(this.specialized.first);
@@ -64,11 +76,11 @@ class PartBuilder extends TilePart {
     return { block, built: this.built };
   }
 
-  #steps(steps: readonly Step[]): void {
+  #steps(steps: readonly PipelineStep[]): void {
     for (const step of steps) this.#step(step);
   }
 
-  #step(step: Step): void {
+  #step(step: PipelineStep): void {
     switch (step.kind) {
       case "tiles":
         return this.#tiles(step.body);
@@ -114,7 +126,7 @@ class PartBuilder extends TilePart {
 
   // ---- loops --------------------------------------------------------------------------------------------------------
 
-  #tiles(body: readonly Step[]): void {
+  #tiles(body: readonly PipelineStep[]): void {
     const { form, tile } = this.specialized;
     const inner = (): void => {
       this.#appendNeeded(tile);
@@ -136,7 +148,7 @@ class PartBuilder extends TilePart {
     return isOnly && this.specialized.tile.includes(only!) ? only : undefined;
   }
 
-  #turn(body: readonly Step[]): void {
+  #turn(body: readonly PipelineStep[]): void {
     const { form, turn } = this.specialized;
     const block = this.block(() => {
       this.#appendNeeded(turn);
@@ -207,7 +219,7 @@ class PartBuilder extends TilePart {
     }, this.read(this.slot));
   }
 
-  #release({ barrier, ago, when }: Extract<Step, { kind: "release" }>): void {
+  #release({ barrier, ago, when }: Extract<PipelineStep, { kind: "release" }>): void {
     const { form } = this.specialized;
     const { start, end, index } = form.turns;
     this.do(
@@ -233,7 +245,7 @@ class PartBuilder extends TilePart {
     this.append({ ...accumulator, initial });
   }
 
-  #sum(build: Build, ...operands: readonly Argument[]): void {
+  #sum(build: OpPrinter, ...operands: readonly Argument[]): void {
     const { variable } = this.specialized.form.accumulator;
     this.write(variable, this.value(variable.type, build, this.read(variable), ...operands));
   }
@@ -250,7 +262,7 @@ class PartBuilder extends TilePart {
   #storePieces(statement: OpStatement, place: number): void {
     const store = this.specialized.form.stores[place]!;
     const { descriptor, blocks, first } = this.names.outputs.get(store.tensor)!;
-    const build: Build = (value, ...starts) => {
+    const build: OpPrinter = (value, ...starts) => {
       const at = this.inPart(first, starts, this.names.part);
       return py.call(
         WRITE_PIECES,
@@ -292,6 +304,6 @@ class PartBuilder extends TilePart {
   }
 }
 
-function isConsumer(steps: readonly Step[]): boolean {
+function isConsumer(steps: readonly PipelineStep[]): boolean {
   return steps.some((step) => step.kind === "epilogue" || ("body" in step && isConsumer(step.body)));
 }

@@ -5,13 +5,13 @@ import { tileType } from "../../../types/types.js";
 import type { Expression } from "../../syntax/py.js";
 import * as py from "../../syntax/py-build.js";
 import { INTEGER } from "./partition-builder.js";
-import { PipelinePart } from "./pipeline-partition.js";
+import { PipelinePartition } from "./pipeline-partition.js";
 
 const PROGRAM = py.call("tl.program_id", py.number("0"));
 const PROGRAMS = py.call("tl.num_programs", py.number("0"));
 const TRUTH = tileType("int1", []);
 
-export class TilePart extends PipelinePart {
+export class PersistentPartition extends PipelinePartition {
   /** The tile's number, and the sizes of the grid; undefined where a program computes one tile. */
   #tile: { readonly number: Value; readonly sizes: readonly Argument[] } | undefined;
 

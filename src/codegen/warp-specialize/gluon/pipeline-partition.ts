@@ -2,13 +2,13 @@
 import { type Argument, isList, isValue, type OpStatement, type Scope, type Variable } from "../../../ir/nodes.js";
 import { type BlockAccess, onAxes } from "../pattern/block-access.js";
 import type { BlockIndex } from "../pattern/block-index.js";
-import type { BarrierName, Step } from "../pattern/pipeline.js";
+import type { BarrierName, PipelineStep } from "../pattern/pipeline.js";
 import { constexprType } from "../../../types/types.js";
 import type { Dim } from "../../../types/shape.js";
 import type { Expression } from "../../syntax/py.js";
 import * as py from "../../syntax/py-build.js";
 import type { PipelineNames, Staged } from "./partition-names.js";
-import { INTEGER, PartWriter } from "./partition-builder.js";
+import { INTEGER, PartitionBuilder } from "./partition-builder.js";
 
 /** The tile of a slot's block, as a product takes it: `k_blocks.index(slot).reshape([BLOCK_N, HEAD_DIM]).permute((1, 0))`. */
 export function tileIn(staged: Staged, isSwapped: boolean, sizes: readonly Expression[], slot: Expression): Expression {
@@ -19,7 +19,7 @@ export function tileIn(staged: Staged, isSwapped: boolean, sizes: readonly Expre
   return isSwapped ? py.call(py.attribute(tile, "permute"), py.tuple(py.number("1"), py.number("0"))) : tile;
 }
 
-export class PipelinePart extends PartWriter {
+export class PipelinePartition extends PartitionBuilder {
   readonly count: Variable;
   readonly slot: Variable;
   /** The slot is written anew after each count. */
@@ -56,7 +56,7 @@ export class PipelinePart extends PartWriter {
     );
   }
 
-  wait({ barrier, before }: Extract<Step, { kind: "wait" }>): void {
+  wait({ barrier, before }: Extract<PipelineStep, { kind: "wait" }>): void {
     this.do(
       (slot, count) => {
         const parity = py.binary(py.binary(count!, "//", this.shared.stages), "&", py.number("1"));

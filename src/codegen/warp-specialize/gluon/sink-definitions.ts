@@ -8,7 +8,7 @@ import { argumentsOf, blocksOf, valuesIn } from "../../../ir/walk.js";
 import { shapeOf } from "../pattern/attention-layouts.js";
 
 /** The block, with each such number right before the first statement that takes it. */
-export function withShortLives(block: Block): Block {
+export function sinkDefinitions(block: Block): Block {
   const { dead } = usageOf(block);
   const isLive = (statement: Statement): boolean => !dead.has(statement);
   const taken = new Map(block.statements.filter(isLive).map((each) => [each, takenBy(each, isLive)]));

@@ -3,12 +3,12 @@ import type { Config } from "../../../compiled/compiled-kernel.js";
 import type { KernelIR, Value } from "../../../ir/nodes.js";
 import { bodiesOf, hostBlocksOf, walkUses } from "../../../ir/walk.js";
 import type { Dim } from "../../../types/shape.js";
-import type { AttentionForm } from "./attention-pattern.js";
-import { rowsAreFree } from "./row-count-independence.js";
-import { givesPlacesAlone } from "./offset-only-uses.js";
-import { readsAlike } from "./register-loads.js";
+import type { AttentionPattern } from "./attention-pattern.js";
+import { isRowCountIndependent } from "./row-count-independence.js";
+import { isOffsetOnly } from "./offset-only-uses.js";
+import { isLoadIndependentOf } from "./register-loads.js";
 import { bytesOf, SHARED_BYTES } from "./shared-memory.js";
-import { unsuited } from "./not-specializable.js";
+import { notSpecializable } from "./not-specializable.js";
 
 export type Consumers = 1 | 2 | 3;
 
@@ -29,13 +29,13 @@ const STAGES = 2;
 /** Elements of a head, of query and value, for which registers and shared memory suffice. */
 export const HEAD_SIZES: readonly number[] = [64, 128];
 /** Those for which they suffice thrice. */
-export const THRICE = 64;
+export const THREE_CONSUMER_HEAD_SIZES = 64;
 
 /**
  * @param mayWiden whether it makes no difference how many keys beyond the last one the last block has.
  * @throws Unsuited if no config fits.
  */
-export function attentionConfigs(ir: KernelIR, form: AttentionForm, mayWiden: boolean): readonly AttentionConfig[] {
+export function attentionConfigs(ir: KernelIR, form: AttentionPattern, mayWiden: boolean): readonly AttentionConfig[] {
   const [rows, columns, ...heads] = form.shape;
   for (const size of heads) if (typeof size === "number" && !HEAD_SIZES.includes(size)) refuseHeads(size, form);
   const sizesIn = (dim: Dim) => ir.tuning.configs.flatMap(({ values }) => (dim in values ? [Number(values[dim])] : []));
@@ -58,7 +58,7 @@ export function attentionConfigs(ir: KernelIR, form: AttentionForm, mayWiden: bo
     return suited ? [{ config: suited, consumers, stages: STAGES }] : [];
   });
   if (own.length === 0)
-    unsuited(
+    notSpecializable(
       "none of its configs has blocks of 64 or 128 rows, and of 64 or 128 keys, that fit in shared memory",
       ir.at,
     );
@@ -67,21 +67,21 @@ export function attentionConfigs(ir: KernelIR, form: AttentionForm, mayWiden: bo
   return found.filter((_, i) => texts.indexOf(texts[i]!) === i);
 }
 
-const refuseHeads = (size: number, { queries: { statement } }: AttentionForm): never =>
-  unsuited(`its heads have ${size} elements; the form takes ${HEAD_SIZES.join(" and ")}`, statement.at);
+const refuseHeads = (size: number, { queries: { statement } }: AttentionPattern): never =>
+  notSpecializable(`its heads have ${size} elements; the form takes ${HEAD_SIZES.join(" and ")}`, statement.at);
 
 /**
  * A config of three consumers, whose products take as long as the arithmetic in between if heads are short; with two, the
  * tensor cores wait.
  */
-function inThree(ir: KernelIR, form: AttentionForm, own: readonly AttentionConfig[]): readonly AttentionConfig[] {
+function inThree(ir: KernelIR, form: AttentionPattern, own: readonly AttentionConfig[]): readonly AttentionConfig[] {
   const [rows, columns, ...heads] = form.shape;
-  if (typeof rows !== "string" || !rowsAreFree(ir, form)) return [];
+  if (typeof rows !== "string" || !isRowCountIndependent(ir, form)) return [];
   const consumers = 3;
   const suited = own.find(({ config: { values } }) => {
     const sizes = heads.map((dim) => (typeof dim === "number" ? dim : values[dim]));
     const keys = typeof columns === "number" ? columns : values[columns];
-    return keys === WIDE && sizes.every((size) => size === undefined || size === THRICE);
+    return keys === WIDE && sizes.every((size) => size === undefined || size === THREE_CONSUMER_HEAD_SIZES);
   });
   if (!suited) return [];
   const config = { ...suited.config, values: { ...suited.config.values, [rows]: consumers * GROUP_ROWS } };
@@ -89,10 +89,10 @@ function inThree(ir: KernelIR, form: AttentionForm, own: readonly AttentionConfi
 }
 
 /** What a program's queries, keys, values and written blocks take; of heads that only a launch knows, the longest. */
-function sharedBytes({ shape, queries, loops, stores }: AttentionForm, { values }: Config, consumers: Consumers) {
+function sharedBytes({ shape, queries, loops, stores }: AttentionPattern, { values }: Config, consumers: Consumers) {
   const [, columns, inner, width] = shape.map((dim) => {
     const size = typeof dim === "number" ? dim : values[dim];
-    return typeof size === "number" ? size : consumers === 3 ? THRICE : Math.max(...HEAD_SIZES);
+    return typeof size === "number" ? size : consumers === 3 ? THREE_CONSUMER_HEAD_SIZES : Math.max(...HEAD_SIZES);
   });
   const rows = consumers * GROUP_ROWS;
   const [{ keys, values: each }] = loops as readonly [(typeof loops)[number]];
@@ -106,9 +106,9 @@ function sharedBytes({ shape, queries, loops, stores }: AttentionForm, { values 
  * Whether the constexpr is a loop's step and the length of blocks alone. Then another value changes the order of sums, and
  * nothing else.
  */
-function onlySizesBlocks(ir: KernelIR, { loops, loads }: AttentionForm, columns: string): boolean {
+function onlySizesBlocks(ir: KernelIR, { loops, loads }: AttentionPattern, columns: string): boolean {
   const starts = new Set(loops.map(({ turns }) => turns.index));
-  if (!givesPlacesAlone(ir, columns, starts) || !loads.every((each) => readsAlike(each, ir, columns, starts)))
+  if (!isOffsetOnly(ir, columns, starts) || !loads.every((each) => isLoadIndependentOf(each, ir, columns, starts)))
     return false;
   const param = ir.params.find(({ name }) => name === columns);
   if (param?.kind !== "constexpr" || param.from !== "config") return false;

@@ -5,8 +5,8 @@
 import type { OpStatement, Statement, Value } from "../../../ir/nodes.js";
 import { blocksOf, resultsOf } from "../../../ir/walk.js";
 import type { Dim } from "../../../types/shape.js";
-import { takenBy } from "./backward-slice.js";
-import { unsuited } from "./not-specializable.js";
+import { valuesUsedBy } from "./backward-slice.js";
+import { notSpecializable } from "./not-specializable.js";
 
 export type Side = "scores" | "sum";
 
@@ -33,16 +33,16 @@ export function columnSides(statements: readonly Statement[], dims: Dims): Reado
         for (const inner of block.statements.toReversed()) visit(inner);
       }
     if (statement.kind !== "op") return;
-    const taken = takenBy(statement);
+    const taken = valuesUsedBy(statement);
     const around = [...results, ...taken];
     const [side, other] = new Set(around.flatMap((value) => sideOf(value, dims) ?? sides.get(value) ?? []));
-    if (other) unsuited("it combines scores with what the sum has", statement.at);
+    if (other) notSpecializable("it combines scores with what the sum has", statement.at);
     for (const value of taken) note(value, side, statement);
   };
   const note = (value: Value, side: Side | undefined, { at }: Statement): void => {
     if (!side || !isColumn(value)) return;
     if ((sides.get(value) ?? side) !== side)
-      unsuited("both the scores and the sum take one column; write it twice, with .col at each", at);
+      notSpecializable("both the scores and the sum take one column; write it twice, with .col at each", at);
     sides.set(value, side);
   };
   for (const statement of statements.toReversed()) visit(statement);
@@ -50,7 +50,7 @@ export function columnSides(statements: readonly Statement[], dims: Dims): Reado
 }
 
 /** Whether the op folds rows of the sum, so that its result lies as the sum's rows do. */
-export function foldsSum({ op, operands }: OpStatement, dims: Dims): boolean {
+export function reducesAccumulator({ op, operands }: OpStatement, dims: Dims): boolean {
   return (
     op.proof.foldSemantics !== undefined &&
     operands.some((each) => each !== undefined && sideOf(each as Value, dims) === "sum")
@@ -70,7 +70,8 @@ function checkShape(value: Value, { rows, columns, width }: Dims, { at }: Statem
     shape.length === 0 ||
     (shape.length === 1 && [rows, columns, width].includes(first!)) ||
     (shape.length === 2 && [rows, 1].includes(first!) && [columns, width, 1].includes(second!));
-  if (!isKnown) unsuited(`it has a tile of [${shape.join(", ")}], which is neither of its rows nor of its columns`, at);
+  if (!isKnown)
+    notSpecializable(`it has a tile of [${shape.join(", ")}], which is neither of its rows nor of its columns`, at);
 }
 
 const isColumn = (value: Value): boolean => shapeOf(value).length === 2 && shapeOf(value)[1] === 1;

@@ -9,7 +9,7 @@ import type { Dims } from "./attention-layouts.js";
 import { isInt, members } from "../../../types/dtype.js";
 import type { Dim } from "../../../types/shape.js";
 import { type BlockIndex, blockIndexOf, extentDim, isScalar } from "./block-index.js";
-import { type Arm, isIdleWith } from "./skippable-iterations.js";
+import { type Arm, isSkippable } from "./skippable-iterations.js";
 
 export interface Masks {
   /** What each masked tile is where nothing is masked. */
@@ -46,7 +46,7 @@ export function masksOf(
 }
 
 /** Whether keys from the loop's end on change nothing, however many of them the last block has. */
-export function hidesBeyond({ turns: { end } }: AttentionLoop, masks: Masks | undefined): boolean {
+export function masksKeysPastEnd({ turns: { end } }: AttentionLoop, masks: Masks | undefined): boolean {
   return (masks?.limits ?? []).some(
     ({ starts, more, isOfRows, arm, hides }) =>
       hides && !arm && !isOfRows && more === 0 && starts.length === 1 && starts[0] === end,
@@ -91,7 +91,7 @@ class MaskReader implements Masks {
     const isWhole = isValue(then!) && then.type.kind === "tile" && then.type.shape.join() === result.type.shape.join();
     if (!bounds || !isWhole) return;
     const isHidden = isLiteral(otherwise!) && otherwise.value === -Infinity;
-    const hides = isHidden && isIdleWith(result, arm, this.loop);
+    const hides = isHidden && isSkippable(result, arm, this.loop);
     this.unmasked.set(result, then);
     this.limits.push(...bounds.map((bound) => ({ ...bound, arm, hides })));
   }

@@ -21,12 +21,12 @@ import { opOf } from "../../../ops/define.js";
 import { dot } from "../../../ops/dot.js";
 import type { Dim } from "../../../types/shape.js";
 import { type BlockAccess, checkAlike, checkRank } from "./block-access.js";
-import { neededBy, takenBy } from "./backward-slice.js";
-import { checkPlainLoad } from "./register-loads.js";
+import { backwardSlice, valuesUsedBy } from "./backward-slice.js";
+import { checkRegisterLoad } from "./register-loads.js";
 import { checkOptions, isProduct, multipliedBlock, productsIn, storedValue, writtenBlock } from "./tensor-blocks.js";
-import { unsuited } from "./not-specializable.js";
+import { notSpecializable } from "./not-specializable.js";
 
-export interface AttentionForm {
+export interface AttentionPattern {
   readonly kind: "attention";
   readonly loops: readonly AttentionLoop[];
   readonly queries: BlockAccess;
@@ -70,7 +70,7 @@ export interface AttentionStore {
 }
 
 /** @throws Unsuited with the reason why the kernel is no attention, and where. */
-export function attentionForm(ir: KernelIR): AttentionForm {
+export function matchAttention(ir: KernelIR): AttentionPattern {
   return new AttentionReader(ir).form();
 }
 
@@ -82,18 +82,18 @@ class AttentionReader {
     this.#made = definitions(ir.body);
   }
 
-  form(): AttentionForm {
+  form(): AttentionPattern {
     const { statements } = this.ir.body;
     const around = statements.filter((each): each is ForStatement => each.kind === "for");
     const loops = around.map((turns) => this.#loop(turns));
     const [first] = loops;
-    if (!first) return unsuited("it multiplies matrices in two places that are in no loop", this.ir.at);
+    if (!first) return notSpecializable("it multiplies matrices in two places that are in no loop", this.ir.at);
     const queries = this.#queries(loops);
     const other = loops.find(({ sums }) => sums !== first.sums);
-    if (other) unsuited("its loops add to different sums", other.sum.at);
+    if (other) notSpecializable("its loops add to different sums", other.sum.at);
     const lets = statements.filter((each) => each.kind === "let");
     const accumulator = lets.find(({ variable }) => variable === first.sums);
-    if (!accumulator) return unsuited("its sum starts in another block than its loops", first.sum.at);
+    if (!accumulator) return notSpecializable("its sum starts in another block than its loops", first.sum.at);
     this.#checkSame(loops);
     const stores = this.#stores(around, queries.statement);
     const [rows, columns] = shapeOf(first.scores.results[0]!);
@@ -108,27 +108,27 @@ class AttentionReader {
 
   #loop(turns: ForStatement): AttentionLoop {
     const { statements } = turns.body;
-    if (turns.unrolled) unsuited("its loop is unrolled", turns.at);
+    if (turns.unrolled) notSpecializable("its loop is unrolled", turns.at);
     const products = statements.filter((each): each is OpStatement => each.kind === "op" && isProduct(each));
     const [scores, sum, third] = products;
     if (!scores || !sum) {
       const [inside] = productsIn(turns.body);
-      return unsuited("a turn of its loop does not multiply twice, as attention does", inside?.at ?? turns.at);
+      return notSpecializable("a turn of its loop does not multiply twice, as attention does", inside?.at ?? turns.at);
     }
-    if (third) unsuited("a turn of its loop multiplies more than twice", third.at);
+    if (third) notSpecializable("a turn of its loop multiplies more than twice", third.at);
     for (const product of products) checkProduct(product);
     const write = this.#sumWrite(statements, sum);
     const carried = sum.operands[2] ?? this.#added(write, sum);
     const [weights] = sum.operands;
-    if (scores.operands[2] !== undefined) unsuited("its scores are added to something in tl.dot", scores.at);
+    if (scores.operands[2] !== undefined) notSpecializable("its scores are added to something in tl.dot", scores.at);
     if (!isValue(weights) || carried === undefined)
-      return unsuited("its second product is not added to a sum that the loop carries", sum.at);
+      return notSpecializable("its second product is not added to a sum that the loop carries", sum.at);
     const writes = statements.filter((each) => each.kind === "write");
     const loop = { turns, scores, sum, weights, carried, writes, sums: write.variable };
     this.#checkFlow(loop);
     const keys = this.#block(scores.operands[1]!, scores, statements);
     const values = this.#block(sum.operands[1]!, sum, statements);
-    if (!keys.swapped || values.swapped) unsuited("its keys or values do not lie row by row", turns.at);
+    if (!keys.swapped || values.swapped) notSpecializable("its keys or values do not lie row by row", turns.at);
     this.#checkTurn(statements, [keys, values], products);
     return { ...loop, keys, values };
   }
@@ -143,7 +143,7 @@ class AttentionReader {
     });
     return write?.kind === "write"
       ? write
-      : unsuited("its second product is not added to a sum that the loop carries", sum.at);
+      : notSpecializable("its second product is not added to a sum that the loop carries", sum.at);
   }
 
   /** `acc + p @ v`: what the product is added to. */
@@ -156,31 +156,34 @@ class AttentionReader {
   #checkFlow(loop: Omit<AttentionLoop, "keys" | "values">): void {
     const { turns, scores, sum, weights, carried, writes, sums } = loop;
     const { statements } = turns.body;
-    if (!neededBy([weights], statements).includes(scores))
-      unsuited("its second product does not follow from its first", sum.at);
+    if (!backwardSlice([weights], statements).includes(scores))
+      notSpecializable("its second product does not follow from its first", sum.at);
     const others = writes.filter(({ variable }) => variable !== sums);
-    const early = neededBy([weights, ...others.map(({ value }) => value)], statements);
+    const early = backwardSlice([weights, ...others.map(({ value }) => value)], statements);
     const wrong = early.find((each) => each === sum || (each.kind === "read" && each.variable === sums));
     if (wrong)
-      unsuited("its weights or its state follow from the sum, which one turn adds while the next runs", wrong.at);
+      notSpecializable(
+        "its weights or its state follow from the sum, which one turn adds while the next runs",
+        wrong.at,
+      );
     const variables = writes.map(({ variable }) => variable);
     const twice = writes.find(({ variable }, i) => variables.indexOf(variable) !== i);
-    if (twice) unsuited("its loop changes a state twice", twice.at);
-    const reads = neededBy([carried], statements).filter((each) => each.kind === "read");
+    if (twice) notSpecializable("its loop changes a state twice", twice.at);
+    const reads = backwardSlice([carried], statements).filter((each) => each.kind === "read");
     if (!reads.some(({ variable }) => variable === sums) || !hasShapeOf(carried, sum.results[0]!))
-      unsuited("its second product is not added to a sum that the loop carries", sum.at);
+      notSpecializable("its second product is not added to a sum that the loop carries", sum.at);
   }
 
   #block(given: Argument, product: OpStatement, statements: readonly Statement[]): MultipliedBlock {
     const made = isValue(given) ? this.#made.get(given) : undefined;
-    if (made?.kind !== "op") return unsuited("it multiplies by what no load in the loop reads", product.at);
+    if (made?.kind !== "op") return notSpecializable("it multiplies by what no load in the loop reads", product.at);
     const { permutes } = made.op.lowering ?? {};
     if (permutes) {
       const inner = this.#block(made.operands[0]!, product, statements);
       return { ...inner, swapped: inner.swapped !== (permutes(made.operands, 2)[0] === 1) };
     }
     if (made.op.effect !== "read" || !statements.includes(made))
-      return unsuited("it multiplies by what no load in the loop reads", made.at);
+      return notSpecializable("it multiplies by what no load in the loop reads", made.at);
     const block = multipliedBlock(made, this.ir, this.#made);
     checkPlain(block);
     return { block, swapped: block.swapped };
@@ -197,10 +200,10 @@ class AttentionReader {
     for (const statement of statements) {
       if (statement.kind === "write" || loads.includes(statement as OpStatement)) continue;
       this.#checkComputes(statement);
-      if (products.includes(statement as OpStatement) || !takenBy(statement).some((value) => loaded.has(value)))
+      if (products.includes(statement as OpStatement) || !valuesUsedBy(statement).some((value) => loaded.has(value)))
         continue;
       if (statement.kind !== "op" || !statement.op.lowering?.permutes)
-        unsuited("its loop computes with a block before it multiplies by it", statement.at);
+        notSpecializable("its loop computes with a block before it multiplies by it", statement.at);
       for (const value of resultsOf(statement)) loaded.add(value);
     }
   }
@@ -211,12 +214,12 @@ class AttentionReader {
     const [given, other] = new Set(loops.map(({ scores }) => scores.operands[0]!));
     const at = loops[0]!.scores.at;
     const made = isValue(given!) ? this.#made.get(given) : undefined;
-    if (other !== undefined) unsuited("its loops multiply different queries", loops.at(-1)!.scores.at);
+    if (other !== undefined) notSpecializable("its loops multiply different queries", loops.at(-1)!.scores.at);
     if (made?.kind !== "op" || made.op.effect !== "read" || !this.ir.body.statements.includes(made))
-      return unsuited("its first product takes queries that no load ahead of the loop reads", made?.at ?? at);
+      return notSpecializable("its first product takes queries that no load ahead of the loop reads", made?.at ?? at);
     const block = multipliedBlock(made, this.ir, this.#made);
     checkPlain(block);
-    if (block.swapped) unsuited("its queries are loaded with their axes swapped", made.at);
+    if (block.swapped) notSpecializable("its queries are loaded with their axes swapped", made.at);
     return block;
   }
 
@@ -233,7 +236,7 @@ class AttentionReader {
       ].join();
     for (const { keys, values, sum } of loops)
       if (kindOf(keys) !== kindOf(first!.keys) || kindOf(values) !== kindOf(first!.values))
-        unsuited("its loops load keys and values in different ways", sum.at);
+        notSpecializable("its loops load keys and values in different ways", sum.at);
   }
 
   #stores(loops: readonly ForStatement[], queries: OpStatement): readonly AttentionStore[] {
@@ -242,11 +245,11 @@ class AttentionReader {
     const stores = statements.flatMap((statement, i): readonly AttentionStore[] => {
       if (statement.kind === "for" || statement.kind === "let" || statement === queries) return [];
       if (statement.kind === "op" && statement.op.effect === "write")
-        return i < last ? unsuited("it writes before its loops end", statement.at) : [this.#store(statement)];
+        return i < last ? notSpecializable("it writes before its loops end", statement.at) : [this.#store(statement)];
       this.#checkComputes(statement);
       return [];
     });
-    if (!stores.some(({ block }) => block)) unsuited("it writes no block after its loops", loops.at(-1)!.at);
+    if (!stores.some(({ block }) => block)) notSpecializable("it writes no block after its loops", loops.at(-1)!.at);
     checkAlike(stores.flatMap(({ block }) => block ?? []));
     return stores;
   }
@@ -256,11 +259,11 @@ class AttentionReader {
     if (statement.kind === "read") return;
     if (statement.kind === "op" && statement.op.effect === "pure") return;
     if (statement.kind === "op" && statement.op.effect === "read") {
-      checkPlainLoad(statement, this.ir, this.#made);
+      checkRegisterLoad(statement, this.ir, this.#made);
       this.#loads.push(statement);
       return;
     }
-    if (statement.kind !== "if") return unsuited("it does more than load, multiply and compute", statement.at);
+    if (statement.kind !== "if") return notSpecializable("it does more than load, multiply and compute", statement.at);
     for (const { statements } of blocksOf(statement)) statements.forEach((each) => this.#checkComputes(each));
   }
 
@@ -268,7 +271,8 @@ class AttentionReader {
     const value = storedValue(statement);
     if (value !== undefined && shapeOf(value).length === 1) {
       const given = Object.keys(statement.options);
-      if (given.length > 0) unsuited(`it writes a number for each row with ${given.join(" and ")}`, statement.at);
+      if (given.length > 0)
+        notSpecializable(`it writes a number for each row with ${given.join(" and ")}`, statement.at);
       return { statement, block: undefined };
     }
     const block = writtenBlock(statement, this.ir, this.#made);
@@ -281,17 +285,17 @@ const isSum = ({ op }: OpStatement): boolean => op.facts.integer === "sum";
 
 function checkProduct(product: OpStatement): void {
   const { op, results, at } = product;
-  if (op !== opOf(dot)) unsuited(`tl.${op.name} has no warp-specialized form`, at);
+  if (op !== opOf(dot)) notSpecializable(`tl.${op.name} has no warp-specialized form`, at);
   checkOptions(product);
   const type = results[0]?.type;
-  if (type?.kind !== "tile" || type.dtype !== "float32") unsuited("its product is not summed in float32", at);
-  if (type.shape.length !== 2) unsuited("its product has more than two axes", at);
+  if (type?.kind !== "tile" || type.dtype !== "float32") notSpecializable("its product is not summed in float32", at);
+  if (type.shape.length !== 2) notSpecializable("its product has more than two axes", at);
 }
 
 function checkPlain(block: BlockAccess): void {
   checkRank(block);
   const { axes, statement } = block;
-  if (axes.some(({ wraps }) => wraps !== undefined)) unsuited("an index wraps", statement.at);
+  if (axes.some(({ wraps }) => wraps !== undefined)) notSpecializable("an index wraps", statement.at);
 }
 
 const textOf = (argument: Argument): string =>

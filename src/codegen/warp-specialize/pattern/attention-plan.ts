@@ -13,25 +13,25 @@ import { LaunchFacts } from "../../../analysis/launch-facts.js";
 import { nonNegativeValues } from "../../../analysis/signs.js";
 import { argumentsOf, definitions, resultsOf } from "../../../ir/walk.js";
 import { type AttentionConfig, attentionConfigs } from "./attention-configs.js";
-import { type AttentionForm, attentionForm, type AttentionLoop } from "./attention-pattern.js";
+import { type AttentionPattern, matchAttention, type AttentionLoop } from "./attention-pattern.js";
 import { columnSides, type Dims, shapeOf, type Side } from "./attention-layouts.js";
-import { hidesBeyond, type Masks, masksOf } from "./attention-masks.js";
+import { masksKeysPastEnd, type Masks, masksOf } from "./attention-masks.js";
 import { type BlockAccess, placesOf } from "./block-access.js";
 import { checkLanguage } from "./gluon-language.js";
 import { lowerViews } from "../../../lower/views.js";
 import { isLoad } from "./register-loads.js";
-import { checkDTypes, checkLaunch, loopOf } from "./launch-constraints.js";
-import { flat, neededBy, takenBy } from "./backward-slice.js";
-import { longestLast } from "./tile-schedule.js";
+import { checkDTypes, checkLaunchSpecializable, loopOf } from "./launch-constraints.js";
+import { flattenStatements, backwardSlice, valuesUsedBy } from "./backward-slice.js";
+import { longestTileAxis } from "./tile-schedule.js";
 import { checkRows } from "./rows.js";
-import { type Scaled, scaledScores } from "./scaled-scores.js";
+import { type ScaledScores, scaledScores } from "./scaled-scores.js";
 import { storedValue } from "./tensor-blocks.js";
-import { computesSeveral } from "./tiles.js";
-import { unsuited } from "./not-specializable.js";
+import { isPersistent } from "./tiles.js";
+import { notSpecializable } from "./not-specializable.js";
 
 export interface SpecializedAttention {
   readonly kind: "attention";
-  readonly form: AttentionForm;
+  readonly form: AttentionPattern;
   readonly configs: readonly AttentionConfig[];
   readonly dims: Dims;
   /** The lowered program. */
@@ -52,7 +52,7 @@ export interface SpecializedAttention {
   /** The side of each tile of one column. */
   readonly sides: ReadonlyMap<Value, Side>;
   /** Scores times a number above 0. */
-  readonly scaled: ReadonlyMap<Value, Scaled>;
+  readonly scaled: ReadonlyMap<Value, ScaledScores>;
   /** The grid, where one program may compute several of its tiles. */
   readonly grid: Block | undefined;
   /** The axis of the grid whose last programs have most keys, if one has. */
@@ -61,11 +61,11 @@ export interface SpecializedAttention {
 
 /** @throws Unsuited */
 export function specializedAttention(ir: KernelIR, given: KernelIR): SpecializedAttention {
-  const form = attentionForm(ir);
+  const form = matchAttention(ir);
   // Pointers that a loop carries would fill registers, and parts carry the author's state alone.
   const lowered = form.loads.length > 0 ? lowerViews(ir, { carries: false }) : given;
   const dims = dimsOf(form);
-  checkLaunch(
+  checkLaunchSpecializable(
     ir,
     form.loops.map(({ turns }) => turns),
   );
@@ -83,20 +83,20 @@ export function specializedAttention(ir: KernelIR, given: KernelIR): Specialized
     const found = masksOf(loop, dims, made, isNonNegative);
     if (found) masks.set(statement, found);
   }
-  const mayWiden = [...loops].every(([statement, loop]) => hidesBeyond(loop, masks.get(statement)));
+  const mayWiden = [...loops].every(([statement, loop]) => masksKeysPastEnd(loop, masks.get(statement)));
   const configs = attentionConfigs(ir, form, mayWiden);
   const limits = [...masks.values()].flatMap((each) => each.limits.flatMap(({ starts }) => starts));
   const bounds = form.loops.flatMap(({ turns: { start, end, step } }) => [start, end, step]);
   const blocks = [form.queries, ...form.loops.flatMap(({ keys, values }) => [keys.block, values.block])];
-  const produced = neededBy([...bounds, ...limits, ...blocks.flatMap(placesOf)], own);
-  const consumed = neededBy([...bounds, ...limits, ...rootsOf(form, stores)], own);
+  const produced = backwardSlice([...bounds, ...limits, ...blocks.flatMap(placesOf)], own);
+  const consumed = backwardSlice([...bounds, ...limits, ...rootsOf(form, stores)], own);
   checkParts(form, dims, produced, consumed, stores);
   const carried = [...loops].flatMap(([loop, { carried, sums }]) =>
-    neededBy([carried], loop.body.statements).filter((each) => followsFrom(each, sums, loop.body.statements)),
+    backwardSlice([carried], loop.body.statements).filter((each) => followsFrom(each, sums, loop.body.statements)),
   );
   const loaded = [...loops.keys()].flatMap(({ body: { statements } }) => {
     const loads = statements.filter((each) => isLoad(each) && consumed.includes(each));
-    return [...loads, ...neededBy(loads.flatMap(argumentsOf), statements)];
+    return [...loads, ...backwardSlice(loads.flatMap(argumentsOf), statements)];
   });
   return {
     kind: "attention",
@@ -113,22 +113,25 @@ export function specializedAttention(ir: KernelIR, given: KernelIR): Specialized
     masks,
     sides: columnSides(consumed, dims),
     scaled: scaledScores(form, made),
-    grid: computesSeveral(ir) ? lowered.grid.block : undefined,
-    longestLast: longestLast(form, [...masks.values()], body),
+    grid: isPersistent(ir) ? lowered.grid.block : undefined,
+    longestLast: longestTileAxis(form, [...masks.values()], body),
   };
 }
 
-function dimsOf({ shape: [rows, columns, , width], loops }: AttentionForm): Dims {
+function dimsOf({ shape: [rows, columns, , width], loops }: AttentionPattern): Dims {
   const { at } = loops[0]!.scores;
-  if (typeof rows === "number") unsuited("the number of rows is no constexpr", at);
+  if (typeof rows === "number") notSpecializable("the number of rows is no constexpr", at);
   const [, same] = [rows, columns, width].filter((dim, i, all) => all.indexOf(dim) !== i || all.lastIndexOf(dim) !== i);
   if (same !== undefined)
-    unsuited(`rows, keys and elements of a value have the same size ${same}; give each a constexpr of its own`, at);
+    notSpecializable(
+      `rows, keys and elements of a value have the same size ${same}; give each a constexpr of its own`,
+      at,
+    );
   return { rows, columns, width };
 }
 
 /** Loads and products, which the pipeline makes; the statement that adds a product to the sum. */
-function isGiven(statement: Statement, { queries, loops, accumulator }: AttentionForm): boolean {
+function isGiven(statement: Statement, { queries, loops, accumulator }: AttentionPattern): boolean {
   const given = [
     queries.statement,
     ...loops.flatMap(({ keys, values }) => [keys.block.statement, values.block.statement]),
@@ -141,7 +144,7 @@ function isGiven(statement: Statement, { queries, loops, accumulator }: Attentio
 
 /** What a consumer hands on: weights, state, and what it stores. */
 function rootsOf(
-  { accumulator, states, loops }: AttentionForm,
+  { accumulator, states, loops }: AttentionPattern,
   stores: ReadonlyMap<Statement, BlockAccess | undefined>,
 ): readonly Argument[] {
   const turns = loops.flatMap(({ weights, carried, writes }): readonly Argument[] => [
@@ -150,15 +153,15 @@ function rootsOf(
     ...writes.flatMap(({ variable, value }) => (variable === accumulator.variable ? [] : [value])),
   ]);
   const stored = [...stores].flatMap(([statement, block]): readonly Argument[] =>
-    block ? [storedValue(statement as OpStatement)!, ...placesOf(block)] : takenBy(statement),
+    block ? [storedValue(statement as OpStatement)!, ...placesOf(block)] : valuesUsedBy(statement),
   );
   return [accumulator.initial, ...states.map(({ initial }) => initial), ...turns, ...stored];
 }
 
 /** Whether a statement of a turn follows from the state. */
 function followsFrom(statement: Statement, sums: unknown, turn: readonly Statement[]): boolean {
-  const values = statement.kind === "read" ? [statement.result] : takenBy(statement);
-  return neededBy(values, turn).some((each) => each.kind === "read" && each.variable === sums);
+  const values = statement.kind === "read" ? [statement.result] : valuesUsedBy(statement);
+  return backwardSlice(values, turn).some((each) => each.kind === "read" && each.variable === sums);
 }
 
 /** A number that producer and consumers may load alike. */
@@ -167,19 +170,19 @@ const isScalarLoad = (statement: OpStatement): boolean =>
 
 /** Every part computes by itself where blocks lie, and each consumer its own rows. */
 function checkParts(
-  form: AttentionForm,
+  form: AttentionPattern,
   dims: Dims,
   produced: readonly Statement[],
   consumed: readonly Statement[],
   stores: ReadonlyMap<Statement, BlockAccess | undefined>,
 ): void {
-  for (const statement of flat(produced)) {
+  for (const statement of flattenStatements(produced)) {
     const isGiven = statement.kind === "op" && (statement.op.effect === "pure" || isScalarLoad(statement));
     if (!isGiven && statement.kind !== "if")
-      unsuited("where its blocks lie depends on what it loads or carries", statement.at);
+      notSpecializable("where its blocks lie depends on what it loads or carries", statement.at);
     if (statement.kind === "op") checkLanguage(statement);
   }
-  const ops = flat(consumed).filter((each) => each.kind === "op");
+  const ops = flattenStatements(consumed).filter((each) => each.kind === "op");
   checkRows(ops, dims.rows as string, true);
   ops.forEach(checkLanguage);
   const blocks = [form.queries, ...form.stores.flatMap(({ block }) => block ?? [])];
@@ -189,10 +192,10 @@ function checkParts(
   );
   for (const [statement, block] of stores)
     if (!block && statement.kind === "op" && Object.keys(statement.options).some((name) => name !== "mask"))
-      unsuited("it writes a number for each row in a way that Gluon lacks", statement.at);
+      notSpecializable("it writes a number for each row in a way that Gluon lacks", statement.at);
   for (const { type, at } of form.states.map(({ variable }) => variable)) {
     const shape = type.kind === "tile" ? type.shape : [];
     if (shape.length > 1 || (shape.length === 1 && shape[0] !== dims.rows))
-      unsuited(`it carries a state of [${shape.join(", ")}] besides its sum`, at);
+      notSpecializable(`it carries a state of [${shape.join(", ")}] besides its sum`, at);
   }
 }

@@ -3,7 +3,7 @@ import type { Argument, Statement, Value } from "../../../ir/nodes.js";
 import { argumentsOf, blocksOf, resultsOf, valuesIn, walk, walkUses } from "../../../ir/walk.js";
 
 /** The statements that these arguments depend on, in program order. A branch is needed as a whole. */
-export function neededBy<S extends Statement>(roots: readonly Argument[], statements: readonly S[]): readonly S[] {
+export function backwardSlice<S extends Statement>(roots: readonly Argument[], statements: readonly S[]): readonly S[] {
   const made = new Map<Value, S>();
   for (const statement of statements) for (const value of resultsOf(statement)) made.set(value, statement);
   const needed = new Set<S>();
@@ -12,20 +12,20 @@ export function neededBy<S extends Statement>(roots: readonly Argument[], statem
     const statement = made.get(open.pop()!);
     if (!statement || needed.has(statement)) continue;
     needed.add(statement);
-    open.push(...takenBy(statement));
+    open.push(...valuesUsedBy(statement));
   }
   return statements.filter((statement) => needed.has(statement));
 }
 
 /** The values that a statement takes, those of its blocks too. */
-export function takenBy(statement: Statement): readonly Value[] {
+export function valuesUsedBy(statement: Statement): readonly Value[] {
   const taken = argumentsOf(statement).flatMap(valuesIn);
   for (const block of blocksOf(statement)) walkUses(block, (value) => taken.push(value));
   return taken;
 }
 
 /** Statements with those of their blocks, in program order. */
-export function flat(statements: readonly Statement[]): readonly Statement[] {
+export function flattenStatements(statements: readonly Statement[]): readonly Statement[] {
   const all: Statement[] = [];
   for (const statement of statements) {
     all.push(statement);

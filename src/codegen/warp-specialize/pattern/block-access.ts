@@ -13,7 +13,7 @@ import {
   type Value,
 } from "../../../ir/nodes.js";
 import { type BlockIndex, blockIndexOf, extentDim, isScalar } from "./block-index.js";
-import { unsuited } from "./not-specializable.js";
+import { notSpecializable } from "./not-specializable.js";
 
 export interface BlockAccess {
   readonly tensor: TensorParam;
@@ -46,7 +46,10 @@ const MOST_LEAD = 3;
 /** @throws Unsuited where the tensor has more axes than the copy engine counts. */
 export function checkRank({ lead, tensor, statement }: BlockAccess): void {
   if (lead.length > MOST_LEAD)
-    unsuited(`${tensor.name} has ${lead.length + 2} axes; the copy engine takes ${MOST_LEAD + 2}`, statement.at);
+    notSpecializable(
+      `${tensor.name} has ${lead.length + 2} axes; the copy engine takes ${MOST_LEAD + 2}`,
+      statement.at,
+    );
 }
 
 /** @throws Unsuited where blocks of a tensor differ in what its one descriptor says. */
@@ -55,7 +58,7 @@ export function checkAlike(blocks: readonly BlockAccess[]): void {
     const { tensor, first, axes } = blocks.find((each) => each.tensor === block.tensor)!;
     const isAlike = block.axes.every(({ extent }, i) => extentDim(extent) === extentDim(axes[i]!.extent));
     if (block.first !== first || !isAlike)
-      unsuited(`it writes ${tensor.name} in blocks of different shapes`, block.statement.at);
+      notSpecializable(`it writes ${tensor.name} in blocks of different shapes`, block.statement.at);
   }
 }
 
@@ -76,19 +79,19 @@ export function blockAccess(statement: OpStatement, ir: KernelIR, made: Made): B
   const { op, at } = statement;
   const reach = op.proof.reaches;
   const address = operandOf(statement, reach?.address);
-  if (!reach || reach.rows || !isValue(address)) unsuited("it accesses memory other than in blocks", at);
+  if (!reach || reach.rows || !isValue(address)) notSpecializable("it accesses memory other than in blocks", at);
   const given = Object.entries(statement.options).flatMap(([name, value]) => (isNeedless(name, value) ? [] : [name]));
   if (given.includes("mask"))
-    unsuited("the copy engine takes no mask but the view's own; leave out what says where the tensor ends", at);
-  if (given.length > 0) unsuited(`the copy engine takes no ${given.join(" and no ")}`, at);
+    notSpecializable("the copy engine takes no mask but the view's own; leave out what says where the tensor ends", at);
+  if (given.length > 0) notSpecializable(`the copy engine takes no ${given.join(" and no ")}`, at);
   const { kind } = address.type;
   if (kind !== "view" && kind !== "descriptor")
-    return unsuited("it accesses memory by pointers; index the tensor with .at(rows, columns)", at);
+    return notSpecializable("it accesses memory by pointers; index the tensor with .at(rows, columns)", at);
   const block =
     kind === "view" ? ofView(statement, made.get(address), ir, made) : ofDescriptor(statement, address, ir, made);
   for (const start of [...block.lead, ...block.axes.flatMap(({ starts }) => starts)])
     if (isValue(start) && start.type.kind === "tile" && start.type.dtype !== "int32")
-      unsuited("the copy engine counts in int32, and where its block lies is of another dtype", at);
+      notSpecializable("the copy engine counts in int32, and where its block lies is of another dtype", at);
   return block;
 }
 
@@ -105,21 +108,22 @@ function ofView(statement: OpStatement, view: Statement | undefined, ir: KernelI
     const block = ofView(statement, isValue(inner) ? made.get(inner) : undefined, ir, made);
     return { ...block, swapped: block.swapped !== (view.op.lowering.permutes(view.operands, 2)[0] === 1) };
   }
-  if (view?.kind !== "op" || view.op.lowering?.view !== "grid") return unsuited("its view is no rectangle", at);
+  if (view?.kind !== "op" || view.op.lowering?.view !== "grid") return notSpecializable("its view is no rectangle", at);
   const [of, indices] = view.operands;
   const { tensor, order } = tensorOf(of, ir, made);
-  if (!tensor || !isList(indices ?? [])) return unsuited("its view is of no parameter", at);
+  if (!tensor || !isList(indices ?? [])) return notSpecializable("its view is of no parameter", at);
   const given = indices as readonly Argument[];
   const places = order.map((place) => given[place]!);
   const spread = places.filter((index) => !isScalar(index));
   const axes = spread.map((index) => blockIndexOf(index, made));
   if (axes.length !== 2 || !isComplete(axes))
-    return unsuited(
+    return notSpecializable(
       "its lanes do not count up from a scalar on two axes, as pid * BLOCK + tl.arange(0, BLOCK) does",
       at,
     );
   const last = places.length - 1;
-  if (isScalar(places[last]!)) return unsuited(`its block has one index of the last axis of ${tensor.name}`, at);
+  if (isScalar(places[last]!))
+    return notSpecializable(`its block has one index of the last axis of ${tensor.name}`, at);
   const first = places.indexOf(spread[0]!);
   return { tensor, lead: places.filter(isScalar), first, axes, swapped: order[first]! > order[last]!, statement };
 }
@@ -148,11 +152,11 @@ function ofDescriptor(statement: OpStatement, address: Value, ir: KernelIR, made
   const { at, op } = statement;
   const offsets = operandOf(statement, op.proof.reaches?.offsets);
   const { tensor, block } = describedBy(address, ir, made);
-  if (!tensor || !block) return unsuited("its descriptor is of no whole parameter", at);
-  if (tensor.padding === "nan") return unsuited("its descriptor pads with NaN", at);
-  if (!isList(offsets ?? [])) return unsuited("it has no offsets", at);
+  if (!tensor || !block) return notSpecializable("its descriptor is of no whole parameter", at);
+  if (tensor.padding === "nan") return notSpecializable("its descriptor pads with NaN", at);
+  if (!isList(offsets ?? [])) return notSpecializable("it has no offsets", at);
   const starts = offsets as readonly Argument[];
-  if (starts.length !== 2) return unsuited("its block has other than two axes", at);
+  if (starts.length !== 2) return notSpecializable("its block has other than two axes", at);
   const axes = starts.map((start, i): BlockIndex => ({ starts: isZero(start) ? [] : [start], extent: block[i]! }));
   return { tensor, lead: [], first: 0, axes, swapped: false, statement };
 }

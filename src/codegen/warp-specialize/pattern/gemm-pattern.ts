@@ -23,9 +23,9 @@ import type { Dim } from "../../../types/shape.js";
 import { axisIn, type BlockAccess, checkAlike, checkRank } from "./block-access.js";
 import { isSameBlock } from "./block-index.js";
 import { checkOptions, multipliedBlock, productsIn, storedValue, writtenBlock } from "./tensor-blocks.js";
-import { unsuited } from "./not-specializable.js";
+import { notSpecializable } from "./not-specializable.js";
 
-export interface GemmForm {
+export interface GemmPattern {
   /** The author's own loop over tiles; undefined where each program of the grid computes one. */
   readonly tiles: ForStatement | undefined;
   /** The loop over blocks. */
@@ -47,7 +47,7 @@ export interface ProductOperand {
 }
 
 /** @throws Unsuited with the reason why the kernel is no such product, and where. */
-export function gemmForm(ir: KernelIR): GemmForm {
+export function matchGemm(ir: KernelIR): GemmPattern {
   const found = nestOf(ir);
   return new GemmReader(ir, found).form();
 }
@@ -62,17 +62,18 @@ interface Nest {
 
 function nestOf(ir: KernelIR): Nest {
   const [product] = productsIn(ir.body);
-  if (!product) return unsuited("it multiplies no matrices", ir.at);
-  if (product.op !== opOf(dot)) return unsuited(`tl.${product.op.name} has no warp-specialized form`, product.at);
+  if (!product) return notSpecializable("it multiplies no matrices", ir.at);
+  if (product.op !== opOf(dot))
+    return notSpecializable(`tl.${product.op.name} has no warp-specialized form`, product.at);
   const loopIn = ({ statements }: Block): ForStatement | undefined =>
     statements.find((each) => each.kind === "for" && has(each.body, product)) as ForStatement | undefined;
   const outer = loopIn(ir.body);
-  if (!outer) return unsuited("its product is not in a loop over blocks", product.at);
+  if (!outer) return notSpecializable("its product is not in a loop over blocks", product.at);
   const inner = loopIn(outer.body);
   const turns = inner ?? outer;
   if (!turns.body.statements.includes(product))
-    return unsuited("its product stands in a branch or a third loop", product.at);
-  if (turns.unrolled || (inner && outer.unrolled)) return unsuited("its loop is unrolled", turns.at);
+    return notSpecializable("its product stands in a branch or a third loop", product.at);
+  if (turns.unrolled || (inner && outer.unrolled)) return notSpecializable("its loop is unrolled", turns.at);
   return { tiles: inner && outer, turns, product, tile: inner ? outer.body : ir.body };
 }
 
@@ -92,7 +93,7 @@ class GemmReader {
     this.#made = definitions(ir.body);
   }
 
-  form(): GemmForm {
+  form(): GemmPattern {
     const { tiles, turns, product, tile } = this.nest;
     this.#checkOptions();
     if (tiles) this.#checkOnly(this.ir.body, [tiles]);
@@ -110,11 +111,11 @@ class GemmReader {
     checkOptions(product);
     const state = product.results[0]?.type;
     if (state?.kind !== "tile" || state.dtype !== "float32")
-      unsuited("its product is not summed in float32", product.at);
-    if (state.shape.length !== 2) unsuited("its product has more than two axes", product.at);
+      notSpecializable("its product is not summed in float32", product.at);
+    if (state.shape.length !== 2) notSpecializable("its product has more than two axes", product.at);
   }
 
-  #shape(): GemmForm["shape"] {
+  #shape(): GemmPattern["shape"] {
     const [a, b] = this.nest.product.operands.map((operand) => shapeOf(operand!));
     return [a![0]!, b![1]!, a![1]!];
   }
@@ -125,16 +126,17 @@ class GemmReader {
     const [sum] = product.results;
     const writes = turns.body.statements.filter((each) => each.kind === "write");
     const [write, other] = writes;
-    if (!write) return unsuited("its loop adds up no product", product.at);
-    if (other) return unsuited("its loop carries state besides the sum of products", other.at);
+    if (!write) return notSpecializable("its loop adds up no product", product.at);
+    if (other) return notSpecializable("its loop carries state besides the sum of products", other.at);
     const taken = product.operands[2] ?? this.#added(write.value, sum!);
     if (product.operands[2] ? write.value !== sum : taken === undefined)
-      return unsuited("what its loop carries is not the sum of products alone", write.at);
+      return notSpecializable("what its loop carries is not the sum of products alone", write.at);
     const read = isValue(taken) ? this.#made.get(taken) : undefined;
     if (read?.kind !== "read" || read.variable !== write.variable || !turns.body.statements.includes(read))
-      return unsuited("its product is not added to the state that the loop carries", product.at);
+      return notSpecializable("its product is not added to the state that the loop carries", product.at);
     const first = tile.statements.find((each) => each.kind === "let" && each.variable === write.variable);
-    if (first?.kind !== "let") return unsuited("the sum of products does not start anew for each tile", write.at);
+    if (first?.kind !== "let")
+      return notSpecializable("the sum of products does not start anew for each tile", write.at);
     return first;
   }
 
@@ -148,28 +150,28 @@ class GemmReader {
   #operand(given: Argument): ProductOperand {
     const { product, turns } = this.nest;
     const made = isValue(given) ? this.#made.get(given) : undefined;
-    if (made?.kind !== "op") return unsuited("its product takes what no load in the loop reads", product.at);
+    if (made?.kind !== "op") return notSpecializable("its product takes what no load in the loop reads", product.at);
     const { permutes } = made.op.lowering ?? {};
     if (permutes) {
       const inner = this.#operand(made.operands[0]!);
       return { ...inner, swapped: inner.swapped !== (permutes(made.operands, 2)[0] === 1) };
     }
     if (made.op.effect !== "read" || !turns.body.statements.includes(made))
-      return unsuited("its product takes what no load in the loop reads", made.at);
+      return notSpecializable("its product takes what no load in the loop reads", made.at);
     const block = multipliedBlock(made, this.ir, this.#made);
     checkRank(block);
     return { block, swapped: block.swapped };
   }
 
   /** A turn does nothing but load both blocks and multiply them. */
-  #checkTurn(operands: GemmForm["operands"]): void {
+  #checkTurn(operands: GemmPattern["operands"]): void {
     const { turns, product } = this.nest;
     const loads: Statement[] = operands.map(({ block }) => block.statement);
     const tiles = new Set([...operands.flatMap(({ block }) => block.statement.results), ...product.results]);
     for (const statement of turns.body.statements) {
       if (statement.kind === "read" || statement.kind === "write") continue;
       if (statement.kind !== "op" || (statement.op.effect !== "pure" && !loads.includes(statement)))
-        unsuited("its loop does more than load two blocks and multiply them", statement.at);
+        notSpecializable("its loop does more than load two blocks and multiply them", statement.at);
       const isPermuted = statement.op.lowering?.permutes !== undefined;
       const isSum =
         statement.op.facts.integer === "sum" && statement.operands.some((each) => each === product.results[0]);
@@ -179,7 +181,7 @@ class GemmReader {
           .flatMap(valuesIn)
           .some((value) => tiles.has(value))
       )
-        unsuited("its loop computes with the blocks before it multiplies them", statement.at);
+        notSpecializable("its loop computes with the blocks before it multiplies them", statement.at);
     }
   }
 
@@ -190,10 +192,10 @@ class GemmReader {
     const place = tile.statements.indexOf(turns);
     const stores = tile.statements.flatMap((statement, i): readonly BlockAccess[] => {
       if (statement.kind !== "op" || statement.op.effect !== "write") return [];
-      if (i < place) return unsuited("it writes before it multiplies", statement.at);
+      if (i < place) return notSpecializable("it writes before it multiplies", statement.at);
       return [this.#store(statement)];
     });
-    if (stores.length === 0) unsuited("it writes no block after its loop", turns.at);
+    if (stores.length === 0) notSpecializable("it writes no block after its loop", turns.at);
     checkAlike(stores);
     return stores;
   }
@@ -201,7 +203,7 @@ class GemmReader {
   #store(statement: OpStatement): BlockAccess {
     const value = storedValue(statement);
     if (value !== undefined && shapeOf(value).length === 1)
-      unsuited("it writes a number for each row or column; a product is written in blocks alone", statement.at);
+      notSpecializable("it writes a number for each row or column; a product is written in blocks alone", statement.at);
     const block = writtenBlock(statement, this.ir, this.#made);
     checkRank(block);
     return block;
@@ -215,12 +217,16 @@ class GemmReader {
         this.#checkBranch(statement);
         continue;
       }
-      if (statement.kind !== "op") return unsuited(`it has ${WORDS[statement.kind]} around its product`, statement.at);
+      if (statement.kind !== "op")
+        return notSpecializable(`it has ${WORDS[statement.kind]} around its product`, statement.at);
       const { effect } = statement.op;
       if (statement.operands.some((each) => each !== undefined && hasFunction(each)))
-        unsuited("it calls a helper function around its product", statement.at);
+        notSpecializable("it calls a helper function around its product", statement.at);
       if (effect === "pure" || (mayAccess && (effect === "write" || this.#readsInput(statement)))) continue;
-      unsuited("it accesses memory around its product other than to read inputs and to write blocks", statement.at);
+      notSpecializable(
+        "it accesses memory around its product other than to read inputs and to write blocks",
+        statement.at,
+      );
     }
   }
 
@@ -231,10 +237,10 @@ class GemmReader {
   #checkBranch(statement: IfStatement): void {
     const { condition, at } = statement;
     if (isValue(condition) && condition.type.kind !== "constexpr")
-      unsuited("it decides at run time around its product; use tl.where, or decide by a constexpr", at);
+      notSpecializable("it decides at run time around its product; use tl.where, or decide by a constexpr", at);
     for (const arm of blocksOf(statement)) {
       const write = arm.statements.find((each) => each.kind === "op" && each.op.effect === "write");
-      if (write) unsuited("it writes in a branch; write what the branch gives behind it", write.at);
+      if (write) notSpecializable("it writes in a branch; write what the branch gives behind it", write.at);
       this.#checkOnly(arm, [], true);
     }
   }
@@ -252,26 +258,28 @@ class GemmReader {
    * Rows and columns beyond their tensor's hold what the author's wrapping index finds there, or the copy engine's zeros. No
    * one may see the difference: stores leave these lanes out.
    */
-  #checkOuterLanes({ operands, stores }: GemmForm): void {
+  #checkOuterLanes({ operands, stores }: GemmPattern): void {
     operands.forEach(({ block, swapped }, side) => {
       // The tensor's axis that is the product's row or column, and the one that it sums over.
       const own = (side === 0) !== swapped ? 0 : 1;
-      if (block.axes[1 - own]!.wraps !== undefined) unsuited("an index wraps along the sum", block.statement.at);
+      if (block.axes[1 - own]!.wraps !== undefined)
+        notSpecializable("an index wraps along the sum", block.statement.at);
       const { wraps } = block.axes[own]!;
       if (wraps === undefined) return;
       if (wraps !== block.tensor.dims[axisIn(block, own)])
-        unsuited("an index wraps at another size than its tensor's", block.statement.at);
+        notSpecializable("an index wraps at another size than its tensor's", block.statement.at);
       for (const store of stores) {
         const index = store.axes[side]!;
         const isLeftOut =
           index.wraps === undefined &&
           isSameBlock(index, block.axes[own]!) &&
           store.tensor.dims[axisIn(store, side)] === wraps;
-        if (!isLeftOut) unsuited("an index wraps, and a store may show the lanes that it wraps", store.statement.at);
+        if (!isLeftOut)
+          notSpecializable("an index wraps, and a store may show the lanes that it wraps", store.statement.at);
       }
     });
     for (const { axes, statement } of stores)
-      if (axes.some(({ wraps }) => wraps !== undefined)) unsuited("a store's index wraps", statement.at);
+      if (axes.some(({ wraps }) => wraps !== undefined)) notSpecializable("a store's index wraps", statement.at);
   }
 }
 

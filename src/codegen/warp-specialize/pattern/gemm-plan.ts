@@ -9,26 +9,26 @@ import type {
   Statement,
 } from "../../../ir/nodes.js";
 import { placesOf } from "./block-access.js";
-import { type GemmForm, gemmForm } from "./gemm-pattern.js";
+import { type GemmPattern, matchGemm } from "./gemm-pattern.js";
 import { checkLanguage } from "./gluon-language.js";
-import { checkDTypes, checkLaunch, loopOf } from "./launch-constraints.js";
-import { flat, neededBy } from "./backward-slice.js";
-import { type RingConfig, ringConfigs } from "./pipeline-configs.js";
+import { checkDTypes, checkLaunchSpecializable, loopOf } from "./launch-constraints.js";
+import { flattenStatements, backwardSlice } from "./backward-slice.js";
+import { type PipelineConfig, ringConfigs } from "./pipeline-configs.js";
 import { checkRows } from "./rows.js";
 import { storedValue } from "./tensor-blocks.js";
 import { checkTiles } from "./tiles.js";
-import { unsuited } from "./not-specializable.js";
+import { notSpecializable } from "./not-specializable.js";
 
 export interface SpecializedGemm extends Statements {
   readonly kind: "gemm";
-  readonly configs: readonly RingConfig[];
+  readonly configs: readonly PipelineConfig[];
 }
 
 /** A branch gives values. */
 export type Computing = OpStatement | ReadStatement | IfStatement;
 
 interface Statements {
-  readonly form: GemmForm;
+  readonly form: GemmPattern;
   /** Lowered, in program order: what stands before the loop over tiles, in it before the sum, in the sum's loop, behind. */
   readonly first: readonly OpStatement[];
   readonly tile: readonly Computing[];
@@ -40,9 +40,9 @@ interface Statements {
 
 /** @throws Unsuited */
 export function specializedGemm(ir: KernelIR, lowered: KernelIR): SpecializedGemm {
-  const form = gemmForm(ir);
+  const form = matchGemm(ir);
   if (!form.tiles) checkTiles(ir);
-  checkLaunch(ir, [form.turns]);
+  checkLaunchSpecializable(ir, [form.turns]);
   const configs = ringConfigs(ir, form);
   const tiles = form.tiles && loopOf(lowered, form.tiles);
   const turns = loopOf(lowered, form.turns);
@@ -70,27 +70,27 @@ const opsOf = (statements: readonly Statement[]): readonly OpStatement[] =>
   statements.filter((statement) => statement.kind === "op");
 
 /** The statements that say where the blocks lie that are multiplied, and how often the loops turn. */
-export function produced({ form, first, tile, turn }: Statements): readonly Computing[] {
+export function producerStatements({ form, first, tile, turn }: Statements): readonly Computing[] {
   const places = form.operands.flatMap(({ block }) => placesOf(block));
-  return neededBy([...boundsOf(form), ...places], [...first, ...tile, ...turn]);
+  return backwardSlice([...boundsOf(form), ...places], [...first, ...tile, ...turn]);
 }
 
 /** The statements that follow from the sum, up to where its blocks lie that are written. */
-export function consumed({ form, first, tile, epilogue, stores }: Statements): readonly Computing[] {
+export function consumerStatements({ form, first, tile, epilogue, stores }: Statements): readonly Computing[] {
   const values = [...stores.keys()].map((statement) => storedValue(statement as OpStatement)!);
   const places = form.stores.flatMap(placesOf);
   const roots = [...boundsOf(form), form.accumulator.initial, ...values, ...places];
-  return neededBy(roots, [...first, ...tile, ...epilogue]);
+  return backwardSlice(roots, [...first, ...tile, ...epilogue]);
 }
 
-const boundsOf = ({ tiles, turns }: GemmForm): readonly Argument[] =>
+const boundsOf = ({ tiles, turns }: GemmPattern): readonly Argument[] =>
   [...(tiles ? [tiles] : []), turns].flatMap(({ start, end, step }) => [start, end, step]);
 
 /** Every part computes by itself where blocks lie and how many turns there are. */
 function checkPlaces(statements: Statements): void {
-  for (const statement of flat(produced(statements)))
+  for (const statement of flattenStatements(producerStatements(statements)))
     if (statement.kind === "op" && statement.op.effect === "pure") checkLanguage(statement);
-    else if (statement.kind !== "if") unsuited("where its blocks lie depends on what it loads", statement.at);
+    else if (statement.kind !== "if") notSpecializable("where its blocks lie depends on what it loads", statement.at);
 }
 
 /** Each group of warps computes its own rows, so no row may depend on another. */
@@ -99,12 +99,12 @@ function checkEpilogue(statements: Statements): void {
   const [rows, columns] = form.shape;
   const at = form.product.at;
   if (rows === columns)
-    unsuited(`rows and columns of its product are both ${rows}; give each a constexpr of its own`, at);
-  if (typeof rows === "number") unsuited("the number of rows is no constexpr", at);
-  const needed = flat(consumed(statements));
+    notSpecializable(`rows and columns of its product are both ${rows}; give each a constexpr of its own`, at);
+  if (typeof rows === "number") notSpecializable("the number of rows is no constexpr", at);
+  const needed = flattenStatements(consumerStatements(statements));
   for (const statement of needed)
     if (statement.kind === "read" && statement.variable !== form.accumulator.variable)
-      unsuited("it uses other state than the sum", statement.at);
+      notSpecializable("it uses other state than the sum", statement.at);
   const isPadded = form.operands.every(({ block }) => block.axes.every(({ wraps }) => wraps === undefined));
   const ops = needed.filter((statement) => statement.kind === "op");
   checkRows(ops, rows as string, isPadded);
@@ -112,5 +112,5 @@ function checkEpilogue(statements: Statements): void {
   checkDTypes([...form.operands.map(({ block }) => block.tensor), ...form.stores.map(({ tensor }) => tensor)], ops);
   for (const { op, at: place, options } of ops)
     if (op.effect === "read" && Object.keys(options).some((name) => name !== "mask" && name !== "other"))
-      unsuited("it loads with options around its product", place);
+      notSpecializable("it loads with options around its product", place);
 }

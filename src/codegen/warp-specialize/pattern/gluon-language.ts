@@ -1,6 +1,6 @@
 /** Which ops Gluon has too: those that it spells as Triton's language does. */
 import type { OpStatement } from "../../../ir/nodes.js";
-import { unsuited } from "./not-specializable.js";
+import { notSpecializable } from "./not-specializable.js";
 
 /** The names of `triton.language` that `gluon.language` has too, in Triton 3.6 and in 3.9. */
 const SHARED: ReadonlySet<string> = new Set(
@@ -26,13 +26,13 @@ export function checkLanguage(statement: OpStatement): void {
   const isOutside = spelling.form === "call" && !spelling.name.startsWith("tl.");
   const name = isOutside ? spelling.name : `tl.${op.name}`;
   const symbol = spelling.form === "call" && Object.keys(options).find((option) => option in (spelling.symbols ?? {}));
-  if (symbol) unsuited(`Gluon has no ${name} with ${symbol}`, at);
+  if (symbol) notSpecializable(`Gluon has no ${name} with ${symbol}`, at);
   switch (spelling.form) {
     case "call":
-      if (isOutside || !isKnown(spelling.name.slice("tl.".length))) unsuited(`Gluon has no ${name}`, at);
+      if (isOutside || !isKnown(spelling.name.slice("tl.".length))) notSpecializable(`Gluon has no ${name}`, at);
       return;
     case "method":
-      if (!METHODS.has(spelling.name)) unsuited(`Gluon has no ${name}`, at);
+      if (!METHODS.has(spelling.name)) notSpecializable(`Gluon has no ${name}`, at);
       return;
     case "infix":
     case "prefix":
@@ -45,7 +45,7 @@ export function checkLanguage(statement: OpStatement): void {
     case "raw":
     case "apply":
     case "lowered":
-      return unsuited(`${name} has no warp-specialized form`, at);
+      return notSpecializable(`${name} has no warp-specialized form`, at);
     default:
       return spelling satisfies never;
   }

@@ -10,23 +10,23 @@ import {
   type TensorParam,
 } from "../../../ir/nodes.js";
 import { walk } from "../../../ir/walk.js";
-import { unsuited } from "./not-specializable.js";
+import { notSpecializable } from "./not-specializable.js";
 
 /** @throws Unsuited where a launch has what the specialized kernel cannot have. */
-export function checkLaunch(ir: KernelIR, turns: readonly ForStatement[]): void {
+export function checkLaunchSpecializable(ir: KernelIR, turns: readonly ForStatement[]): void {
   const [option] = Object.keys(ir.launch.options);
-  if (option !== undefined) unsuited(`its launch has the option ${option}`, ir.at);
+  if (option !== undefined) notSpecializable(`its launch has the option ${option}`, ir.at);
   const named = [ir.name, ...ir.params.map(({ name }) => name), ...ir.functions.map(({ name }) => name ?? "")];
   const taken = named.find((name) => GLUON_NAMES.has(name));
-  if (taken !== undefined) unsuited(`it has the name ${taken}, which the specialized kernel uses`, ir.at);
+  if (taken !== undefined) notSpecializable(`it has the name ${taken}, which the specialized kernel uses`, ir.at);
   for (const { step, at } of turns)
     if (!isPositive(step, ir))
-      unsuited(
+      notSpecializable(
         "its loop over blocks may count down: the step is no positive number and no constexpr of the configs",
         at,
       );
   const computed = ir.params.find((param) => param.kind === "constexpr" && param.from === "heuristic");
-  if (computed) unsuited(`a heuristic computes ${computed.name}`, ir.at);
+  if (computed) notSpecializable(`a heuristic computes ${computed.name}`, ir.at);
 }
 
 /** Names of the module that a specialized kernel refers to. */
@@ -56,5 +56,5 @@ export function checkDTypes(tensors: readonly TensorParam[], ops: readonly OpSta
   for (const { operands, options, at } of ops)
     for (const argument of [...operands, ...Object.values(options)])
       if (isDType(argument) && typeof argument.dtype !== "string" && !known.includes(argument.dtype.name))
-        unsuited(`it casts to ${argument.dtype.name}, which none of its blocks has`, at);
+        notSpecializable(`it casts to ${argument.dtype.name}, which none of its blocks has`, at);
 }

@@ -2,7 +2,7 @@
 import type { Location } from "../../../diagnostics/diagnostic.js";
 
 /** Thrown where a kernel leaves the form. The sentence goes on from "is not specialized: ". */
-export class Unsuited extends Error {
+export class NotSpecializable extends Error {
   constructor(
     readonly reason: string,
     readonly at: Location | undefined,
@@ -12,6 +12,6 @@ export class Unsuited extends Error {
 }
 
 /** @throws Unsuited */
-export function unsuited(reason: string, at: Location | undefined): never {
-  throw new Unsuited(reason, at);
+export function notSpecializable(reason: string, at: Location | undefined): never {
+  throw new NotSpecializable(reason, at);
 }

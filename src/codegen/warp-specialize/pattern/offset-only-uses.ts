@@ -7,7 +7,7 @@ import { blockIndexOf, extentDim } from "./block-index.js";
  * Whether `starts`, the first places of blocks, are used for the places of their lanes alone, and lanes of the dimension
  * likewise: in `start + tl.arange(0, BLOCK)`.
  */
-export function givesPlacesAlone({ body }: KernelIR, dim: string, starts: ReadonlySet<Value>): boolean {
+export function isOffsetOnly({ body }: KernelIR, dim: string, starts: ReadonlySet<Value>): boolean {
   const made = definitions(body);
   const indexOf = (value: Value) => blockIndexOf(value, made);
   const areLanes = (value: Value): boolean => {

@@ -4,11 +4,11 @@ import { configsFor } from "../../../compiled/configs-by-gpu.js";
 import type { KernelIR } from "../../../ir/nodes.js";
 import type { Dim } from "../../../types/shape.js";
 import { extentDim } from "./block-index.js";
-import type { GemmForm } from "./gemm-pattern.js";
+import type { GemmPattern } from "./gemm-pattern.js";
 import { bytesOf, HALF_SHARED_BYTES, SHARED_BYTES } from "./shared-memory.js";
-import { unsuited } from "./not-specializable.js";
+import { notSpecializable } from "./not-specializable.js";
 
-export interface RingConfig {
+export interface PipelineConfig {
   /** The author's. */
   readonly config: Config;
   /** Groups of four warps that multiply, each half of the rows, or all of them. */
@@ -36,12 +36,12 @@ const MOST_STAGES = 8;
 const HALF_REGISTERS = 128;
 
 /** @throws Unsuited if no config fits. */
-export function ringConfigs(ir: KernelIR, form: GemmForm): readonly RingConfig[] {
+export function ringConfigs(ir: KernelIR, form: GemmPattern): readonly PipelineConfig[] {
   const { configs } = ir.tuning;
   const mayShare = launchesSeveral(ir);
   const found = configsFor(configs, HOPPER).flatMap((place) => ringsOf(configs[place]!, form, mayShare));
   if (found.length === 0)
-    unsuited(
+    notSpecializable(
       `none of its configs has tiles that fit: of 64, 128 or 256 rows, up to ${MOST_COLUMNS} columns, and at least ${LEAST_SUMS} sums for each group of four warps`,
       ir.at,
     );
@@ -64,7 +64,7 @@ function launchesSeveral({ params, grid }: KernelIR): boolean {
  * The rings of a config. One with tiles for a group of four warps may have two programs on a multiprocessor: one multiplies
  * while the other is in its epilogue.
  */
-function ringsOf(config: Config, form: GemmForm, mayShare: boolean): readonly RingConfig[] {
+function ringsOf(config: Config, form: GemmPattern, mayShare: boolean): readonly PipelineConfig[] {
   const { shape, operands, stores } = form;
   const [rows, columns, inner] = shape.map((dim) => sizeOf(dim, config));
   if (!rows || !columns || !inner || columns > MOST_COLUMNS || columns < 16 || inner < 16) return [];
@@ -88,7 +88,7 @@ function ringsOf(config: Config, form: GemmForm, mayShare: boolean): readonly Ri
   ];
   const stagesIn = (bytes: number, pieces: number, depth: number) =>
     Math.min(MOST_STAGES, Math.floor((bytes - staged(pieces, depth)) / turn));
-  const alone = ways.flatMap(({ pieces, depth }, i): readonly RingConfig[] => {
+  const alone = ways.flatMap(({ pieces, depth }, i): readonly PipelineConfig[] => {
     if (i > 0 && pieces < 2) return [];
     const stages = stagesIn(SHARED_BYTES, pieces, depth);
     return stages < 2 ? [] : [{ config, consumers, stages, pieces, depth }];

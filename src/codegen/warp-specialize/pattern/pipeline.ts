@@ -11,7 +11,7 @@ export type BarrierName = "filled" | "emptied" | AttentionBarrier;
 export type AttentionBarrier =
   "queriesFilled" | "queriesEmptied" | "keysFilled" | "keysEmptied" | "valuesFilled" | "valuesEmptied" | "turnGiven";
 
-export type Step =
+export type PipelineStep =
   /** Waits until the barrier has the parity of the turn, or a consumer's own that of the tile; `before`, the other one. */
   | { readonly kind: "wait"; readonly barrier: BarrierName; readonly before?: boolean }
   /** Of several consumers, which take turns at the tensor cores: waits until it is this one's, or gives it to the next. */
@@ -43,12 +43,12 @@ export type Step =
     }
   /** Counts the turn. */
   | { readonly kind: "advance" }
-  | { readonly kind: "turns"; readonly body: readonly Step[] }
+  | { readonly kind: "turns"; readonly body: readonly PipelineStep[] }
   /** Turns of a tile that a consumer leaves to the others: its rows see none of their keys. */
-  | { readonly kind: "idle turns"; readonly body: readonly Step[] }
-  | { readonly kind: "tiles"; readonly body: readonly Step[] }
+  | { readonly kind: "idle turns"; readonly body: readonly PipelineStep[] }
+  | { readonly kind: "tiles"; readonly body: readonly PipelineStep[] }
   /** What the author does with the product, which writes tiles piece by piece. */
-  | { readonly kind: "epilogue"; readonly piece: readonly Step[] }
+  | { readonly kind: "epilogue"; readonly piece: readonly PipelineStep[] }
   /** Waits until at most so many writes of pieces still read shared memory; `depth` stands for the buffers of a tile. */
   | { readonly kind: "drain"; readonly running: "all but one buffer" | "none" }
   /** Puts the piece into the next of the buffers. */
@@ -67,11 +67,11 @@ export interface Barrier {
 
 export interface Pipeline {
   readonly barriers: Readonly<Partial<Record<BarrierName, Barrier>>>;
-  readonly producer: readonly Step[];
-  readonly consumer: readonly Step[];
+  readonly producer: readonly PipelineStep[];
+  readonly consumer: readonly PipelineStep[];
 }
 
-const writePiece: readonly Step[] = [
+const writePiece: readonly PipelineStep[] = [
   { kind: "drain", running: "all but one buffer" },
   { kind: "stage" },
   { kind: "fence" },
@@ -127,7 +127,7 @@ export const KEYS = 1;
 export const VALUES = 2;
 
 /** With so many consumers, registers have no room for queries, and products read them in shared memory. */
-export const QUERIES_LEAVE = 3;
+export const SPILL_QUERIES_CONSUMERS = 3;
 
 /**
  * Attention: the weights of a turn meet their values in the next turn, so that the tensor cores multiply them while the

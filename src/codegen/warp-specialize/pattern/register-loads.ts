@@ -15,28 +15,28 @@ import { argumentsOf, definitions, valuesIn } from "../../../ir/walk.js";
 import { opOf } from "../../../ops/define.js";
 import { load } from "../../../ops/memory.js";
 import type { Dim } from "../../../types/shape.js";
-import { takenBy } from "./backward-slice.js";
-import { unsuited } from "./not-specializable.js";
+import { valuesUsedBy } from "./backward-slice.js";
+import { notSpecializable } from "./not-specializable.js";
 
 type Made = ReadonlyMap<Value, Statement>;
 
 /** @throws Unsuited where the load is another. */
-export function checkPlainLoad(statement: OpStatement, ir: KernelIR, made: Made): void {
+export function checkRegisterLoad(statement: OpStatement, ir: KernelIR, made: Made): void {
   const { op, operands, options, at } = statement;
-  if (op !== opOf(load)) unsuited(`it reads with tl.${op.name} what is neither queries, keys nor values`, at);
+  if (op !== opOf(load)) notSpecializable(`it reads with tl.${op.name} what is neither queries, keys nor values`, at);
   const volatile = "volatile" in options;
-  if (volatile) unsuited("it has a volatile load", at);
+  if (volatile) notSpecializable("it has a volatile load", at);
   const [address] = operands;
   if (!isValue(address!) || address.type.kind !== "view")
-    return unsuited("it loads by pointers; index the tensor with .at or .gather", at);
+    return notSpecializable("it loads by pointers; index the tensor with .at or .gather", at);
   const behind = statementsBehind(argumentsOf(statement), made);
-  const tensors = new Set(behind.flatMap((each) => (each.kind === "op" ? takenBy(each) : [])));
+  const tensors = new Set(behind.flatMap((each) => (each.kind === "op" ? valuesUsedBy(each) : [])));
   const read = ir.params.find((param) => param.kind === "tensor" && tensors.has(param.value));
   if (read?.kind === "tensor" && (read.role !== "in" || read.optional))
-    unsuited(`it loads ${read.name}, which is no plain input`, at);
-  if (behind.some((each) => each.kind === "read")) unsuited("what it loads follows from state", at);
+    notSpecializable(`it loads ${read.name}, which is no plain input`, at);
+  if (behind.some((each) => each.kind === "read")) notSpecializable("what it loads follows from state", at);
   if (behind.some((each) => each.kind === "op" && each.op.effect !== "pure"))
-    unsuited("what it loads follows from what else it loads", at);
+    notSpecializable("what it loads follows from what else it loads", at);
 }
 
 /** Whether a statement is such a load. */
@@ -47,7 +47,12 @@ export const isLoad = (statement: Statement): statement is OpStatement =>
  * Whether a load reads the same for each length of the dimension: its tile has no such axis, and where it lies does not
  * follow from `starts`, which count in steps of that length.
  */
-export function readsAlike(statement: OpStatement, ir: KernelIR, length: Dim, starts: ReadonlySet<Value>): boolean {
+export function isLoadIndependentOf(
+  statement: OpStatement,
+  ir: KernelIR,
+  length: Dim,
+  starts: ReadonlySet<Value>,
+): boolean {
   const behind = [statement, ...statementsBehind(argumentsOf(statement), definitions(ir.body))];
   const values = behind.flatMap((each) => argumentsOf(each).flatMap(valuesIn)).concat(statement.results);
   const isAxis = ({ type }: Value) => (type.kind === "tile" || type.kind === "view") && type.shape.includes(length);
@@ -63,7 +68,7 @@ function statementsBehind(roots: readonly Argument[], made: Made): readonly Stat
     if (!statement || behind.has(statement)) continue;
     behind.add(statement);
     // A loop makes its index of its bounds.
-    open.push(...(statement.kind === "for" ? argumentsOf(statement).flatMap(valuesIn) : takenBy(statement)));
+    open.push(...(statement.kind === "for" ? argumentsOf(statement).flatMap(valuesIn) : valuesUsedBy(statement)));
   }
   return [...behind];
 }

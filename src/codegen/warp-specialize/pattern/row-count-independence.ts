@@ -9,19 +9,19 @@ import {
   type Value,
 } from "../../../ir/nodes.js";
 import { bodiesOf, definitions, hostBlocksOf, valuesIn, walk, walkUses } from "../../../ir/walk.js";
-import type { AttentionForm } from "./attention-pattern.js";
+import type { AttentionPattern } from "./attention-pattern.js";
 import { axisIn } from "./block-access.js";
 import { axisOf, isProgram } from "./tile-schedule.js";
-import { neededBy } from "./backward-slice.js";
-import { givesPlacesAlone } from "./offset-only-uses.js";
-import { readsAlike } from "./register-loads.js";
+import { backwardSlice } from "./backward-slice.js";
+import { isOffsetOnly } from "./offset-only-uses.js";
+import { isLoadIndependentOf } from "./register-loads.js";
 
 /**
  * Whether the constexpr says how many rows a program has, and nothing else: it is the length of blocks, a program's first row
  * is its number times the constexpr, and the grid has a program for each such block. Memory must be accessed in blocks
  * alone, which end where the tensor does, whatever the author claims of sizes.
  */
-export function rowsAreFree(ir: KernelIR, form: AttentionForm): boolean {
+export function isRowCountIndependent(ir: KernelIR, form: AttentionPattern): boolean {
   const [rows] = form.shape;
   const param = ir.params.find(({ name }) => name === rows);
   if (param?.kind !== "constexpr" || param.from !== "config") return false;
@@ -39,7 +39,11 @@ export function rowsAreFree(ir: KernelIR, form: AttentionForm): boolean {
 }
 
 /** What makes a program's first row, of its number and the constexpr. */
-function firstRow(ir: KernelIR, { queries }: AttentionForm, isIt: (value: Value) => boolean): OpStatement | undefined {
+function firstRow(
+  ir: KernelIR,
+  { queries }: AttentionPattern,
+  isIt: (value: Value) => boolean,
+): OpStatement | undefined {
   const { starts } = queries.axes[0]!;
   const [start] = starts;
   if (starts.length !== 1 || !isValue(start!)) return undefined;
@@ -55,23 +59,23 @@ function firstRow(ir: KernelIR, { queries }: AttentionForm, isIt: (value: Value)
 }
 
 /** A loop that ends at a row, by blocks of keys, may need that rows and keys are multiples of each other. */
-const boundsFollow = (ir: KernelIR, { loops }: AttentionForm, first: OpStatement): boolean =>
-  neededBy(
+const boundsFollow = (ir: KernelIR, { loops }: AttentionPattern, first: OpStatement): boolean =>
+  backwardSlice(
     loops.flatMap(({ turns: { start, end } }) => [start, end]),
     ir.body.statements,
   ).includes(first);
 
 /** Whether the program's number is taken for its rows' places alone. */
-function saysWhere(ir: KernelIR, { loads }: AttentionForm, rows: string, first: OpStatement): boolean {
+function saysWhere(ir: KernelIR, { loads }: AttentionPattern, rows: string, first: OpStatement): boolean {
   const numbers = numbersOf(ir, first);
   return (
-    loads.every((each) => readsAlike(each, ir, rows, numbers)) &&
+    loads.every((each) => isLoadIndependentOf(each, ir, rows, numbers)) &&
     hasUses(
       ir.body,
       (value) => numbers.has(value),
       (by) => by === first,
     ) &&
-    givesPlacesAlone(ir, rows, new Set(first.results))
+    isOffsetOnly(ir, rows, new Set(first.results))
   );
 }
 
@@ -83,7 +87,7 @@ function numbersOf(ir: KernelIR, first: OpStatement): ReadonlySet<Value> {
   return new Set(others.flatMap(({ results }) => results));
 }
 
-function accessesBlocksAlone(ir: KernelIR, { queries, loops, stores, loads }: AttentionForm): boolean {
+function accessesBlocksAlone(ir: KernelIR, { queries, loops, stores, loads }: AttentionPattern): boolean {
   const blocks = new Set<Statement>([
     queries.statement,
     ...loads,
@@ -120,7 +124,7 @@ function isLength({ op, operands }: OpStatement, value: Value): boolean {
 }
 
 /** Whether the op counts the blocks of all rows. */
-function isCount({ queries }: AttentionForm, { op, operands }: OpStatement): boolean {
+function isCount({ queries }: AttentionPattern, { op, operands }: OpStatement): boolean {
   const dim = queries.tensor.dims[axisIn(queries, queries.swapped ? 1 : 0)]!;
   const [all] = operands;
   if (op.facts.integer !== "blocks" || all === undefined) return false;

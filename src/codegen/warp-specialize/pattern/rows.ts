@@ -4,7 +4,7 @@ import { typedArguments } from "../../../ir/typed.js";
 import { valuesIn } from "../../../ir/walk.js";
 import { number, symbol } from "../../../symbolic/term.js";
 import type { Dim } from "../../../types/shape.js";
-import { unsuited } from "./not-specializable.js";
+import { notSpecializable } from "./not-specializable.js";
 
 /**
  * @param rows the dimension of the rows.
@@ -26,13 +26,13 @@ class RowCheck {
     const tiles = operands.flatMap((operand) => (operand ? valuesIn(operand) : []));
     for (const value of [...tiles, ...results])
       if (dimsOf(value).filter((dim) => dim === this.rows).length > 1)
-        unsuited(`it has a tile with ${this.rows} on two axes, one of which is the rows`, at);
+        notSpecializable(`it has a tile with ${this.rows} on two axes, one of which is the rows`, at);
     const taken = tiles.filter((value) => this.#rowAxis(value) >= 0);
     if (op.proof.foldSemantics && !isPadded && tiles.some((value) => dimsOf(value).length > 1))
-      unsuited("it folds columns, and an index wraps that decides which columns there are", at);
+      notSpecializable("it folds columns, and an index wraps that decides which columns there are", at);
     if (taken.length === 0 || op.effect !== "pure") return;
-    if (results.some((value) => this.#rowAxis(value) < 0)) unsuited("it puts rows together", at);
-    if (!this.#keepsRows(taken)) unsuited(`tl.${op.name} may mix rows`, at);
+    if (results.some((value) => this.#rowAxis(value) < 0)) notSpecializable("it puts rows together", at);
+    if (!this.#keepsRows(taken)) notSpecializable(`tl.${op.name} may mix rows`, at);
   }
 
   #keepsRows(taken: readonly Value[]): boolean {

@@ -7,17 +7,20 @@ import { typedArguments } from "../../../ir/typed.js";
 import { opOf } from "../../../ops/define.js";
 import { max } from "../../../ops/reduce.js";
 import { ANY_VALUE, type NumberClasses, classify, classesIn, ONE, POSITIVE } from "../../../symbolic/number-class.js";
-import type { AttentionForm } from "./attention-pattern.js";
+import type { AttentionPattern } from "./attention-pattern.js";
 import { isScalar } from "./block-index.js";
 
-export interface Scaled {
+export interface ScaledScores {
   readonly products: Value;
   readonly factor: Argument;
 }
 
 /** The products of scores that a number above 0 scales. */
-export function scaledScores(form: AttentionForm, made: ReadonlyMap<Value, Statement>): ReadonlyMap<Value, Scaled> {
-  const found = new Map<Value, Scaled>();
+export function scaledScores(
+  form: AttentionPattern,
+  made: ReadonlyMap<Value, Statement>,
+): ReadonlyMap<Value, ScaledScores> {
+  const found = new Map<Value, ScaledScores>();
   for (const { turns, scores } of form.loops) {
     const [products] = scores.results as readonly [Value];
     for (const statement of turns.body.statements) {
@@ -35,12 +38,12 @@ export function scaledScores(form: AttentionForm, made: ReadonlyMap<Value, State
 export const isLargestOfRows = ({ op, options }: OpStatement): boolean =>
   op === opOf(max) && Object.keys(options).length === 0;
 
-function isAbove(argument: Argument, form: AttentionForm, made: ReadonlyMap<Value, Statement>): boolean {
+function isAbove(argument: Argument, form: AttentionPattern, made: ReadonlyMap<Value, Statement>): boolean {
   return classesIn(kindsOf(argument, form, made)).every((kind) => kind === ONE || kind === POSITIVE);
 }
 
 /** The kinds of a number that follows from literals and from sizes of tiles, which are above 0. */
-function kindsOf(argument: Argument, form: AttentionForm, made: ReadonlyMap<Value, Statement>): NumberClasses {
+function kindsOf(argument: Argument, form: AttentionPattern, made: ReadonlyMap<Value, Statement>): NumberClasses {
   if (isLiteral(argument)) return classify(Number(argument.value));
   if (!isValue(argument)) return ANY_VALUE;
   const { type } = argument;

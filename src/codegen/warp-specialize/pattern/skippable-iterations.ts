@@ -31,7 +31,7 @@ export interface Arm {
  * Follows a turn in which `masked` is -Infinity everywhere: its weights are 0 then, and its state stays. State is taken to be
  * finite: another turn has seen a key of each row, and where that left no finite state, it left NaN.
  */
-export function isIdleWith(masked: Value, arm: Arm | undefined, loop: AttentionLoop): boolean {
+export function isSkippable(masked: Value, arm: Arm | undefined, loop: AttentionLoop): boolean {
   return new Turn(masked, arm).isIdle(loop);
 }
 

@@ -6,18 +6,18 @@ import type { KernelIR } from "../../../ir/nodes.js";
 import { type SpecializedAttention, specializedAttention } from "./attention-plan.js";
 import { type SpecializedGemm, specializedGemm } from "./gemm-plan.js";
 import { productsIn } from "./tensor-blocks.js";
-import { Unsuited, unsuited } from "./not-specializable.js";
+import { NotSpecializable, notSpecializable } from "./not-specializable.js";
 
 export type Specialized = SpecializedGemm | SpecializedAttention;
 
 /** The form, or why there is none. `lowered` is the same kernel with its views as pointers. */
-export function specialize(ir: KernelIR, lowered: KernelIR): Specialized | Unsuited {
+export function specialize(ir: KernelIR, lowered: KernelIR): Specialized | NotSpecializable {
   try {
     for (const helper of ir.functions)
-      for (const { at } of productsIn(helper.body)) unsuited("it multiplies matrices in a helper function", at);
+      for (const { at } of productsIn(helper.body)) notSpecializable("it multiplies matrices in a helper function", at);
     return productsIn(ir.body).length > 1 ? specializedAttention(ir, lowered) : specializedGemm(ir, lowered);
   } catch (error) {
-    if (error instanceof Unsuited) return error;
+    if (error instanceof NotSpecializable) return error;
     throw error;
   }
 }

@@ -11,7 +11,7 @@ import {
 import { walk } from "../../../ir/walk.js";
 import { members } from "../../../types/dtype.js";
 import { type BlockAccess, blockAccess } from "./block-access.js";
-import { unsuited } from "./not-specializable.js";
+import { notSpecializable } from "./not-specializable.js";
 
 export const isProduct = ({ op }: OpStatement): boolean => op.facts.contracts === true;
 
@@ -30,16 +30,17 @@ export function productsIn(block: Block): readonly OpStatement[] {
  */
 export function checkOptions({ op, options, at }: OpStatement): void {
   const option = Object.keys(options).find((name) => name !== "inputPrecision" && name !== "outDtype");
-  if (option !== undefined) unsuited(`tl.${op.name} with ${option} has no warp-specialized form`, at);
+  if (option !== undefined) notSpecializable(`tl.${op.name} with ${option} has no warp-specialized form`, at);
 }
 
 /** @throws Unsuited where the load is none of a block of an input that the tensor cores multiply. */
 export function multipliedBlock(load: OpStatement, ir: KernelIR, made: ReadonlyMap<Value, Statement>): BlockAccess {
   const block = blockAccess(load, ir, made);
   const { role, dtype, optional } = block.tensor;
-  if (role !== "in" || optional) unsuited(`it multiplies ${block.tensor.name}, which is no plain input`, load.at);
+  if (role !== "in" || optional)
+    notSpecializable(`it multiplies ${block.tensor.name}, which is no plain input`, load.at);
   if (!members(dtype).every((each) => each === "float16" || each === "bfloat16"))
-    unsuited(`it multiplies ${members(dtype).join(" or ")}; the form takes float16 and bfloat16`, load.at);
+    notSpecializable(`it multiplies ${members(dtype).join(" or ")}; the form takes float16 and bfloat16`, load.at);
   return block;
 }
 
@@ -48,16 +49,16 @@ export function writtenBlock(store: OpStatement, ir: KernelIR, made: ReadonlyMap
   const block = blockAccess(store, ir, made);
   const { tensor, swapped } = block;
   if (tensor.role !== "out" || tensor.optional)
-    unsuited(`it writes ${tensor.name}, which is no plain output`, store.at);
-  if (swapped) unsuited("it writes a block with its axes swapped", store.at);
+    notSpecializable(`it writes ${tensor.name}, which is no plain output`, store.at);
+  if (swapped) notSpecializable("it writes a block with its axes swapped", store.at);
   if (!members(tensor.dtype).every((each) => STORED.has(each)))
-    unsuited(
+    notSpecializable(
       `it writes ${members(tensor.dtype).join(" or ")}; the form writes float16, bfloat16 and float32`,
       store.at,
     );
   const value = storedValue(store);
   if (!isValue(value) || value.type.kind !== "tile" || value.type.shape.length !== 2)
-    unsuited("it writes one value to a whole block", store.at);
+    notSpecializable("it writes one value to a whole block", store.at);
   return block;
 }
 

@@ -4,17 +4,17 @@
  */
 import { isLiteral, isValue, type OpStatement, type Statement } from "../../../ir/nodes.js";
 import { blocksOf, walk } from "../../../ir/walk.js";
-import type { AttentionForm } from "./attention-pattern.js";
+import type { AttentionPattern } from "./attention-pattern.js";
 import type { Masks } from "./attention-masks.js";
-import { neededBy } from "./backward-slice.js";
+import { backwardSlice } from "./backward-slice.js";
 
 /** The axis of the grid along which rows see more and more keys. */
-export function longestLast(
-  { queries, loops }: AttentionForm,
+export function longestTileAxis(
+  { queries, loops }: AttentionPattern,
   masks: readonly Masks[],
   body: readonly Statement[],
 ): number | undefined {
-  const programsIn = (places: Parameters<typeof neededBy>[0]) => neededBy(places, body).filter(isProgram);
+  const programsIn = (places: Parameters<typeof backwardSlice>[0]) => backwardSlice(places, body).filter(isProgram);
   const rows = queries.axes[0]!.starts;
   const [program, other] = programsIn(rows);
   if (!program || other) return undefined;

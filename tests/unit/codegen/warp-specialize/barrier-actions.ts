@@ -4,8 +4,8 @@ import {
   KEYS,
   type Pipeline,
   QUERIES,
-  QUERIES_LEAVE,
-  type Step,
+  SPILL_QUERIES_CONSUMERS,
+  type PipelineStep,
   VALUES,
 } from "../../../../src/codegen/warp-specialize/pattern/pipeline.js";
 
@@ -61,11 +61,11 @@ class Unrolled {
   }
 
   /** `turn` counts the turns of a tile, or its pieces. */
-  #run(body: readonly Step[], turn: number): void {
+  #run(body: readonly PipelineStep[], turn: number): void {
     for (const step of body) this.#step(step, body, turn);
   }
 
-  #step(step: Step, body: readonly Step[], turn: number): void {
+  #step(step: PipelineStep, body: readonly PipelineStep[], turn: number): void {
     const { actions, consumer } = this;
     const { consumers, depth, pieces, turns } = this.scenario;
     switch (step.kind) {
@@ -123,8 +123,8 @@ class Unrolled {
   }
 
   #load(
-    step: Extract<Step, { kind: "wait" | "expect" | "copy" | "blank" }>,
-    body: readonly Step[],
+    step: Extract<PipelineStep, { kind: "wait" | "expect" | "copy" | "blank" }>,
+    body: readonly PipelineStep[],
     place: number,
   ): void {
     const barrier = `${step.barrier} ${place}`;
@@ -133,7 +133,8 @@ class Unrolled {
       const parity = (isOwn ? this.#tile : Math.floor(this.#count / this.scenario.stages)) % 2;
       this.actions.push({ kind: "wait", barrier, parity: step.before ? 1 - parity : parity });
     } else if (step.kind === "expect") {
-      const isCopy = (each: Step) => (each.kind === "copy" || each.kind === "blank") && each.barrier === step.barrier;
+      const isCopy = (each: PipelineStep) =>
+        (each.kind === "copy" || each.kind === "blank") && each.barrier === step.barrier;
       this.actions.push({ kind: "expect", barrier, copies: body.filter(isCopy).length });
     } else {
       const buffer = isOwn ? ownBuffer(step.operand, place) : slotBuffer(step.operand, place);
@@ -141,7 +142,7 @@ class Unrolled {
     }
   }
 
-  #release({ barrier, ago, when }: Extract<Step, { kind: "release" }>, turn: number): void {
+  #release({ barrier, ago, when }: Extract<PipelineStep, { kind: "release" }>, turn: number): void {
     const does = {
       always: true,
       later: turn > 0,
@@ -167,7 +168,7 @@ class Unrolled {
   }
 
   get #queriesLeave(): boolean {
-    return this.scenario.consumers >= QUERIES_LEAVE;
+    return this.scenario.consumers >= SPILL_QUERIES_CONSUMERS;
   }
 
   get #queries(): Read {

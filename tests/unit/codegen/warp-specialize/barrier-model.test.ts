@@ -8,7 +8,7 @@ import {
   type BarrierName,
   gemmPipeline,
   type Pipeline,
-  type Step,
+  type PipelineStep,
 } from "../../../../src/codegen/warp-specialize/pattern/pipeline.js";
 
 const TURNS = [[0], [1], [2], [5], [0, 0], [2, 0, 2], [1, 1], [0, 3]];
@@ -42,9 +42,12 @@ function firstFault(pipeline: Pipeline, among = scenarios): string | undefined {
 }
 
 /** The steps with `change` applied to each, inner ones first; undefined leaves a step out. */
-function changed(steps: readonly Step[], change: (step: Step) => Step | undefined): readonly Step[] {
+function changed(
+  steps: readonly PipelineStep[],
+  change: (step: PipelineStep) => PipelineStep | undefined,
+): readonly PipelineStep[] {
   return steps.flatMap((step) => {
-    const inner: Step =
+    const inner: PipelineStep =
       "body" in step
         ? { ...step, body: changed(step.body, change) }
         : step.kind === "epilogue"
@@ -54,11 +57,11 @@ function changed(steps: readonly Step[], change: (step: Step) => Step | undefine
   });
 }
 
-const producerWith = (change: (step: Step) => Step | undefined): Pipeline => ({
+const producerWith = (change: (step: PipelineStep) => PipelineStep | undefined): Pipeline => ({
   ...gemmPipeline,
   producer: changed(gemmPipeline.producer, change),
 });
-const consumerWith = (change: (step: Step) => Step | undefined): Pipeline => ({
+const consumerWith = (change: (step: PipelineStep) => PipelineStep | undefined): Pipeline => ({
   ...gemmPipeline,
   consumer: changed(gemmPipeline.consumer, change),
 });
@@ -67,8 +70,8 @@ const withArrivals = (pipeline: Pipeline, barrier: BarrierName, arrivals: "one" 
   barriers: { ...pipeline.barriers, [barrier]: { per: "slot", arrivals } },
 });
 const without =
-  (kind: Step["kind"], is: (step: Step) => boolean = () => true) =>
-  (step: Step) =>
+  (kind: PipelineStep["kind"], is: (step: PipelineStep) => boolean = () => true) =>
+  (step: PipelineStep) =>
     step.kind === kind && is(step) ? undefined : step;
 
 const products = drawn("launches of products to explore", scenarios, { ...options, aDay: 16 });
@@ -83,7 +86,7 @@ test("should go on for many turns", () => {
 });
 
 describe("should find what is wrong with a plan", () => {
-  const waitsFor = (barrier: string) => (step: Step) => step.kind === "wait" && step.barrier === barrier;
+  const waitsFor = (barrier: string) => (step: PipelineStep) => step.kind === "wait" && step.barrier === barrier;
   const broken: readonly (readonly [string, Pipeline, RegExp])[] = [
     ["that fills a slot without a wait", producerWith(without("wait")), /overwrites|more arrivals/],
     [
@@ -175,15 +178,15 @@ describe("attention", () => {
     expect(exploreBarriers(attentionPipeline, scenario)).toBeUndefined();
   });
 
-  const producer = (change: (step: Step) => Step | undefined): Pipeline => ({
+  const producer = (change: (step: PipelineStep) => PipelineStep | undefined): Pipeline => ({
     ...attentionPipeline,
     producer: changed(attentionPipeline.producer, change),
   });
-  const consumer = (change: (step: Step) => Step | undefined): Pipeline => ({
+  const consumer = (change: (step: PipelineStep) => PipelineStep | undefined): Pipeline => ({
     ...attentionPipeline,
     consumer: changed(attentionPipeline.consumer, change),
   });
-  const at = (barrier: BarrierName) => (step: Step) => "barrier" in step && step.barrier === barrier;
+  const at = (barrier: BarrierName) => (step: PipelineStep) => "barrier" in step && step.barrier === barrier;
   const broken: readonly (readonly [string, Pipeline, RegExp])[] = [
     ["whose first turn finds no values", producer(without("blank")), /deadlock|reads block 2/],
     [

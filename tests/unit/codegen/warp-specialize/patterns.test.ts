@@ -16,7 +16,7 @@ import { definitionOf } from "../../../../src/dsl/definition.js";
 import { trace } from "../../../../src/dsl/trace.js";
 import { lowerViews } from "../../../../src/lower/views.js";
 import { specialize } from "../../../../src/codegen/warp-specialize/pattern/specialize.js";
-import { Unsuited } from "../../../../src/codegen/warp-specialize/pattern/not-specializable.js";
+import { NotSpecializable } from "../../../../src/codegen/warp-specialize/pattern/not-specializable.js";
 import * as attentions from "../fixtures/attentions.js";
 import * as near from "../fixtures/products.js";
 import * as modifications from "../fixtures/score-modifications.js";
@@ -27,17 +27,17 @@ function formOf(kernel: unknown) {
 }
 
 const reasonOf = (found: ReturnType<typeof formOf>): string =>
-  found instanceof Unsuited ? `${found.reason}, line ${found.at?.line}` : found.kind;
+  found instanceof NotSpecializable ? `${found.reason}, line ${found.at?.line}` : found.kind;
 
 function attentionOf(kernel: unknown) {
   const found = formOf(kernel);
-  if (found instanceof Unsuited || found.kind !== "attention") throw new Error(reasonOf(found));
+  if (found instanceof NotSpecializable || found.kind !== "attention") throw new Error(reasonOf(found));
   return found;
 }
 
 function refusal(kernel: unknown): string {
   const found = formOf(kernel);
-  return found instanceof Unsuited ? found.reason : "none";
+  return found instanceof NotSpecializable ? found.reason : "none";
 }
 
 describe("should recognize", () => {
@@ -55,7 +55,7 @@ describe("should recognize", () => {
     ["a product whose bias and activation are chosen", near.chosen, 1],
   ])("%s", (_, kernel, stores) => {
     const found = formOf(kernel);
-    if (found instanceof Unsuited || found.kind !== "gemm") throw new Error(reasonOf(found));
+    if (found instanceof NotSpecializable || found.kind !== "gemm") throw new Error(reasonOf(found));
     expect(found.form.stores).toHaveLength(stores);
     for (const { consumers, stages, config, registers } of found.configs) {
       expect(stages).toBeGreaterThanOrEqual(2);
@@ -66,7 +66,7 @@ describe("should recognize", () => {
   test("a grid of two programs for each multiprocessor, of which one multiplies while the other does the rest", () => {
     const shared = (kernel: unknown) => {
       const found = formOf(kernel);
-      if (found instanceof Unsuited || found.kind !== "gemm") throw new Error(reasonOf(found));
+      if (found instanceof NotSpecializable || found.kind !== "gemm") throw new Error(reasonOf(found));
       return found.configs.filter(({ registers }) => registers !== undefined);
     };
     const found = shared(linearGelu).map(({ config, consumers, stages }) => [config.values, consumers, stages]);
@@ -223,8 +223,8 @@ test.each([
 
 test("should say at which line of the author's a kernel leaves the form", () => {
   const found = formOf(near.columnSums);
-  expect(found).toBeInstanceOf(Unsuited);
-  const { at } = found as Unsuited;
+  expect(found).toBeInstanceOf(NotSpecializable);
+  const { at } = found as NotSpecializable;
   expect(at?.file).toMatch(/products\.ts$/);
   expect(near.lineOf(at!.line)).toContain("tl.sum(acc.value, 0)");
 });

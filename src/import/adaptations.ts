@@ -233,7 +233,7 @@ const RULES: readonly (readonly [(op: Op) => boolean, Adaptation])[] = [
 ];
 
 /** Changes the arguments of a call in place, or gives the whole call. */
-export function adapted(given: GivenArguments, node: Call, context: Context): Value | undefined {
+export function adaptCall(given: GivenArguments, node: Call, context: Context): Value | undefined {
   for (const [concerns, adapt] of RULES) {
     const value = concerns(given.op) ? adapt(given, node, context) : undefined;
     if (value) return value;

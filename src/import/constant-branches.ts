@@ -3,7 +3,7 @@ import type { FunctionTree, Statement } from "./tree.js";
 import { constantOf } from "./value.js";
 
 /** Each `if` whose condition was one constant gives way to the arm that was taken. */
-export function decided(tree: FunctionTree): FunctionTree {
+export function pruneConstantBranches(tree: FunctionTree): FunctionTree {
   return { ...tree, body: pruned(tree.body) };
 }
 

@@ -9,7 +9,7 @@ import { constantKind, isConstant } from "./value.js";
 export const NOT_GIVEN = "what it needs is not given";
 
 /** Whether these statements, or an expression, do so wherever they run. */
-export function usesAbsent(nodes: readonly (Statement | Expression)[], { scope, kernel }: Context): boolean {
+export function usesOmittedParam(nodes: readonly (Statement | Expression)[], { scope, kernel }: Context): boolean {
   const statements = nodes.filter((node): node is Statement => !("types" in node) || node.kind === "AugAssign");
   const read = liveBefore(statements, new Set());
   const isRead = (name: string): boolean => statements.length === 0 || read.has(name);
@@ -56,7 +56,7 @@ function failsInHelper(node: object, isAbsent: (node: object) => boolean, kernel
 }
 
 /** Whether Triton compiled these statements neither for a call nor for other constants: it found no type in one of them. */
-export const isUncompiled = (body: readonly Statement[]): boolean =>
+export const isDeadCode = (body: readonly Statement[]): boolean =>
   body.some((statement) => {
     const value = "value" in statement ? statement.value : undefined;
     return value?.types.length === 0 && value.kind !== "Constant";

@@ -8,9 +8,9 @@ import type { LiftedAxis, LiftedTensor } from "./lift/lifted-tensors.js";
 import { reads, writes } from "./liveness.js";
 import { givenFlags } from "./presence-flags.js";
 import { namesAskedForNone } from "./none-tests.js";
-import { both } from "./operators.js";
+import { translateAnd } from "./operators.js";
 import type { GivenArgument, KernelTree, ParameterTree } from "./tree.js";
-import { dtypeName, elementText, knownValue, NONE, NotImported, traced, type Value } from "./value.js";
+import { dtypeName, elementText, knownValue, NONE, UnsupportedConstruct, traced, type Value } from "./value.js";
 
 type Kind = "pointer" | "descriptor" | "tensor" | "scalar" | "size" | "int" | "bool" | "float" | "string" | "dtype";
 
@@ -141,7 +141,7 @@ const madeSizes = (tensors: readonly LiftedTensor[]): ReadonlySet<string> =>
 
 /** Whether calls give all of these pointers. */
 function allGiven(pointers: readonly Draft[]): Value {
-  const { text } = pointers.map(({ local }) => traced(`${local}.given`, true)).reduce(both);
+  const { text } = pointers.map(({ local }) => traced(`${local}.given`, true)).reduce(translateAnd);
   return { kind: "traced", text, isConstant: true, of: "bool" };
 }
 
@@ -289,7 +289,7 @@ function describe(
       return { kind: "string", text, value: value.text, isInteger: false };
     }
     case undefined:
-      throw new NotImported(`${param.name}, a constant of a kind that TileScript has not`, { line: 1 });
+      throw new UnsupportedConstruct(`${param.name}, a constant of a kind that TileScript has not`, { line: 1 });
     case "dtype":
       return {
         kind: "dtype",

@@ -2,7 +2,7 @@
 import type { FunctionScope } from "./function-scope.js";
 import { childrenOf, targetNames } from "./liveness.js";
 import type { Expression, FunctionTree, KernelTree } from "./tree.js";
-import { NotImported } from "./value.js";
+import { UnsupportedConstruct } from "./value.js";
 
 /** What a declaration needs of the file that is written. */
 export interface DescriptorFile {
@@ -25,7 +25,7 @@ interface Draft {
 export function descriptorText({ python, local, text }: Draft, file: DescriptorFile): string {
   const { tree, scope } = file;
   const given = tree.signatures[0]![python]!;
-  if (given.kind !== "descriptor") throw new NotImported(`${python} is a descriptor in some calls only`);
+  if (given.kind !== "descriptor") throw new UnsupportedConstruct(`${python} is a descriptor in some calls only`);
   const sizes = given.block.map((_, axis) => JSON.stringify(scope.fresh(`${local}_size${axis}`)));
   const block = given.block.map((_, axis) => blockDim(python, axis, file));
   const options = given.padding === "nan" ? ', { paddingOption: "nan" }' : "";
@@ -45,7 +45,7 @@ function blockDim(python: string, axis: number, { tree, todo, nameOf, isDeclared
   if (name !== undefined) return isDeclared(name) ? JSON.stringify(nameOf(name)) : nameOf(name);
   if (known.length > 0) return String(known[0]);
   const what = `the block of ${python} along axis ${axis} is no constant of the kernel, and differs between calls or configs`;
-  throw new NotImported(`${what}; pass it as a tl.constexpr of its own, and set block_shape from that`);
+  throw new UnsupportedConstruct(`${what}; pass it as a tl.constexpr of its own, and set block_shape from that`);
 }
 
 /** Methods of descriptors that leave memory as it is. */

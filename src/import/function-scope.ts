@@ -2,7 +2,7 @@
 import { authorName } from "./author-name.js";
 import type { FunctionTree, Statement } from "./tree.js";
 import { negated } from "./operators.js";
-import { NotImported, traced, truth, type Value } from "./value.js";
+import { UnsupportedConstruct, traced, truth, type Value } from "./value.js";
 
 /** What a Python variable is at a place of the text. State is read by `.value`. */
 export interface Variable {
@@ -156,6 +156,6 @@ export class FunctionScope {
   }
 
   refuse(reason: string, at?: { readonly line: number }): never {
-    throw new NotImported(reason, at);
+    throw new UnsupportedConstruct(reason, at);
   }
 }

@@ -1,6 +1,6 @@
 /** The argument of `--types`: what a launch passes for each parameter, such as `x:*fp16,M:i32,BLOCK=64`. */
 import { dtypeTable, type DTypeName } from "../types/dtype.js";
-import type { GivenArgument, GivenSignature, Known } from "./tree.js";
+import type { GivenArgument, GivenSignature, GlobalBinding } from "./tree.js";
 import { suggestName } from "../diagnostics/did-you-mean.js";
 import { dtypeName, isDTypeName, SHORT_NAMES } from "./value.js";
 
@@ -15,7 +15,7 @@ export function tritonName(name: string): string {
 }
 
 /** Why the text is no list of types, as a sentence with its remedy. */
-export class GivenTypesError extends Error {
+export class TypeListError extends Error {
   override readonly name = "GivenTypesError";
 }
 
@@ -26,18 +26,18 @@ export function parseTypes(text: string): GivenSignature {
     const match = /^([A-Za-z_]\w*)\s*([:=])\s*(.*)$/s.exec(part);
     if (!match) throw unnamed(part);
     const [, name, sign, given] = match as unknown as readonly [string, string, ":" | "=", string];
-    if (name in signature) throw new GivenTypesError(`It gives ${name} twice; leave out one of the two.`);
+    if (name in signature) throw new TypeListError(`It gives ${name} twice; leave out one of the two.`);
     signature[name] = sign === ":" ? typeOf(name, given) : { kind: "constant", value: constantOf(name, given) };
   }
   return signature;
 }
 
-function unnamed(part: string): GivenTypesError {
+function unnamed(part: string): TypeListError {
   const isAlone = /^\*?\w[\w.]*$/.test(part);
   const instead = isAlone
     ? `each needs the name of its parameter, such as x:${part.startsWith("*") ? part : "i32"}`
     : "write x:*fp16 for a pointer, n:i32 for a number, BLOCK=64 for a constant";
-  return new GivenTypesError(`${JSON.stringify(part)} is no NAME:TYPE or NAME=VALUE; ${instead}.`);
+  return new TypeListError(`${JSON.stringify(part)} is no NAME:TYPE or NAME=VALUE; ${instead}.`);
 }
 
 const CLOSED_BY: Readonly<Record<string, string>> = { "(": ")", "[": "]" };
@@ -60,14 +60,14 @@ function parts(text: string): readonly string[] {
   return found.map((part) => part.trim()).filter((part) => part !== "");
 }
 
-const unbalanced = (part: string, mark: string): GivenTypesError =>
-  new GivenTypesError(`${JSON.stringify(part.trim())} has a ${mark} too many or too few.`);
+const unbalanced = (part: string, mark: string): TypeListError =>
+  new TypeListError(`${JSON.stringify(part.trim())} has a ${mark} too many or too few.`);
 
 function typeOf(name: string, given: string): GivenArgument {
   if (/^\*?\s*(nv)?tma|tensor_?desc/i.test(given)) return descriptorOf(name, given);
   const [, star, dtype] = /^(\*?)\s*(?:(?:tl|torch|triton\.language)\.)?(\w+)$/.exec(given) ?? [];
   if (dtype === undefined || !isDTypeName(dtype))
-    throw new GivenTypesError(`${name}:${given} is no type; ${typeInstead(name, given)}.`);
+    throw new TypeListError(`${name}:${given} is no type; ${typeInstead(name, given)}.`);
   return { kind: star === "*" ? "pointer" : "scalar", dtype: tritonName(dtype) };
 }
 
@@ -77,7 +77,7 @@ function descriptorOf(name: string, given: string): GivenArgument {
   const dims = parts(list ?? "");
   const instead = `write ${name}:tensordesc<fp16[BLOCK_M,64]>, with its block in numbers and constants`;
   if (dtype === undefined || !isDTypeName(dtype) || dims.length === 0 || !dims.every((dim) => /^\w+$/.test(dim)))
-    throw new GivenTypesError(`${name}:${given} is no type of a descriptor; ${instead}.`);
+    throw new TypeListError(`${name}:${given} is no type of a descriptor; ${instead}.`);
   const block = dims.map((dim) => (/^\d+$/.test(dim) ? Number(dim) : dim));
   return { kind: "descriptor", dtype: tritonName(dtype), block };
 }
@@ -122,7 +122,7 @@ function isValue(given: string): boolean {
   return given in WORDS || /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$|^["'@]/i.test(given);
 }
 
-const WORDS: Readonly<Record<string, Known>> = {
+const WORDS: Readonly<Record<string, GlobalBinding>> = {
   True: { what: "constant", of: "bool", value: true },
   true: { what: "constant", of: "bool", value: true },
   False: { what: "constant", of: "bool", value: false },
@@ -130,7 +130,7 @@ const WORDS: Readonly<Record<string, Known>> = {
   None: { what: "constant", of: "NoneType", value: null },
 };
 
-function constantOf(name: string, given: string): Known {
+function constantOf(name: string, given: string): GlobalBinding {
   const word = WORDS[given];
   if (word) return word;
   const list = /^\((.*)\)$/s.exec(given);
@@ -145,7 +145,7 @@ function constantOf(name: string, given: string): Known {
   if (quoted) return { what: "constant", of: "str", value: quoted[1] ?? quoted[2] ?? "" };
   // `@name` is a function of the file.
   if (/^@?[\w.+-]+$/.test(given)) return { what: "constant", of: "str", value: given };
-  throw new GivenTypesError(`${name}=${given} is no value; ${valueInstead(name, given)}.`);
+  throw new TypeListError(`${name}=${given} is no value; ${valueInstead(name, given)}.`);
 }
 
 /** What to write in place of a value that is none. */

@@ -1,9 +1,9 @@
 /** The arms of a Python `if`, and what is known of their conditions. */
-import { isUncompiled, NOT_GIVEN, usesAbsent } from "./dead-code.js";
+import { isDeadCode, NOT_GIVEN, usesOmittedParam } from "./dead-code.js";
 import type { Context } from "./context.js";
 import { writes } from "./liveness.js";
-import { both, negated } from "./operators.js";
-import { condition } from "./translate-expressions.js";
+import { translateAnd, negated } from "./operators.js";
+import { translateCondition } from "./translate-expressions.js";
 import type { If, Statement } from "./tree.js";
 import { isKnown, truth, type Value } from "./value.js";
 
@@ -31,7 +31,7 @@ function chainOf(statement: If, context: Context): Arms {
   const arms: Arm[] = [];
   let kind: boolean | undefined;
   for (let node: If | undefined = statement; node;) {
-    const asked = condition(node.test, context);
+    const asked = translateCondition(node.test, context);
     if (asked.kind === "truth") {
       if (asked.value) return { arms: [...arms, { asked: undefined, body: node.body }], isKnown: kind ?? true };
     } else {
@@ -58,8 +58,8 @@ function possible(arms: readonly Arm[], context: Context): readonly Arm[] {
   const left = arms.filter(({ body }, i) => {
     const condition = conditions[i]!;
     if (condition.kind !== "traced") return true;
-    const isAbsent = usesAbsent(body, context);
-    const isUnknown = !isAbsent && kernel.compiledOnly && isUncompiled(body);
+    const isAbsent = usesOmittedParam(body, context);
+    const isUnknown = !isAbsent && kernel.compiledOnly && isDeadCode(body);
     if (isUnknown)
       kernel.todo(
         `what runs if ${condition.text} is left out: Triton did not compile it for these calls`,
@@ -77,14 +77,14 @@ function possible(arms: readonly Arm[], context: Context): readonly Arm[] {
 export function conditionsOf(arms: readonly Arm[]): readonly Value[] {
   let before: Value = truth(true);
   return arms.map(({ asked }) => {
-    const own = asked ? both(before, asked) : before;
-    if (asked) before = both(before, negated(asked));
+    const own = asked ? translateAnd(before, asked) : before;
+    if (asked) before = translateAnd(before, negated(asked));
     return own;
   });
 }
 
 /** The line that opens an arm. */
-export const opening = (index: number, asked: Value | undefined, before: string): string =>
+export const branchHeader = (index: number, asked: Value | undefined, before: string): string =>
   index === 0
     ? `${before}tl.when(${asked?.text ?? ""}, () => {`
     : asked

@@ -2,7 +2,7 @@
 import { format } from "prettier";
 import { authorName } from "./author-name.js";
 import type { KernelContext } from "./context.js";
-import { decided } from "./constant-branches.js";
+import { pruneConstantBranches } from "./constant-branches.js";
 import { type DTypeVariable, dtypeVariables } from "./dtype-variables.js";
 import { type DeclaredParam, declaredParams } from "./declared-params.js";
 import { FunctionScope, type Refuted } from "./function-scope.js";
@@ -11,10 +11,10 @@ import type { HostNames } from "./host-text.js";
 import type { Inferred } from "./launch-facts/launch-facts.js";
 import type { LiftedTensor } from "./lift/lifted-tensors.js";
 import { reads } from "./liveness.js";
-import { statements } from "./translate-statements.js";
-import type { FunctionTree, KernelTree, Known, ParameterTree } from "./tree.js";
+import { translateStatements } from "./translate-statements.js";
+import type { FunctionTree, KernelTree, GlobalBinding, ParameterTree } from "./tree.js";
 import { withoutUnused } from "./unused-lines.js";
-import { dtypeName, elementText, knownValue, list, NONE, NotImported, traced, type Value } from "./value.js";
+import { dtypeName, elementText, knownValue, list, NONE, UnsupportedConstruct, traced, type Value } from "./value.js";
 
 /** What a person must look at, with the line of the Python file. */
 export interface Todo {
@@ -73,7 +73,7 @@ export async function kernelText(tree: KernelTree, options: TextOptions = {}): P
   } catch (error) {
     // What no rule foresaw ends one kernel and not the command.
     const [why = ""] = String(error instanceof Error ? error.message : error).split("\n");
-    throw new NotImported(`the text that it would have is not TypeScript (${why})`);
+    throw new UnsupportedConstruct(`the text that it would have is not TypeScript (${why})`);
   }
 }
 
@@ -99,7 +99,7 @@ class KernelWriter implements KernelContext {
     private readonly early: readonly Refuted[] = [],
   ) {
     const tree = given;
-    this.#tree = options.decides === true ? { ...tree, functions: tree.functions.map(decided) } : tree;
+    this.#tree = options.decides === true ? { ...tree, functions: tree.functions.map(pruneConstantBranches) } : tree;
     this.#options = options;
     this.#variables = options.fixedDTypes ? new Map() : dtypeVariables(tree);
   }
@@ -150,7 +150,7 @@ class KernelWriter implements KernelContext {
   }
 
   #severalDTypes(element: string): never {
-    throw new NotImported(`a value that is ${element.split(" ").join(" or ")}, as no pointer is`);
+    throw new UnsupportedConstruct(`a value that is ${element.split(" ").join(" or ")}, as no pointer is`);
   }
 
   imports(name: "libdevice" | "pointer" | "descriptor" | "tensor" | "scalar" | "constexpr"): void {
@@ -225,7 +225,7 @@ class KernelWriter implements KernelContext {
   }
 
   #body(scope: FunctionScope): void {
-    this.#located(this.#kernel, () => statements(this.#kernel.body, new Set(), { scope, kernel: this }));
+    this.#located(this.#kernel, () => translateStatements(this.#kernel.body, new Set(), { scope, kernel: this }));
   }
 
   /** Turns the lines of a function into those of its file. */
@@ -233,7 +233,7 @@ class KernelWriter implements KernelContext {
     try {
       return body();
     } catch (error) {
-      if (error instanceof NotImported && error.line !== undefined && error.inside === undefined) {
+      if (error instanceof UnsupportedConstruct && error.line !== undefined && error.inside === undefined) {
         error.line += tree.line - 1;
         error.inside = tree.name;
       }
@@ -269,7 +269,7 @@ class KernelWriter implements KernelContext {
     // What follows from an unknown type is not inferred, but unknown.
     const result = /: any\b/.test(formals) ? ": any" : "";
     for (const [name] of formals.matchAll(TYPE_NAMES)) this.#imports.add(`type ${name}`);
-    this.#located(tree, () => statements(tree.body, new Set(), { scope, kernel: this }));
+    this.#located(tree, () => translateStatements(tree.body, new Set(), { scope, kernel: this }));
     const options = tree.noinline ? ", { noinline: true }" : "";
     this.#helpers.get(key)!.text =
       `${docComment(tree.doc)}const ${name} = tl.fn((${formals})${result} => {\n${withoutUnused(scope.lines).join("\n")}\n}${options});`;
@@ -343,6 +343,6 @@ function typeText(param: Value, types: ReadonlyMap<string, string> | undefined):
 }
 
 function knownDefault(param: ParameterTree | undefined): Value | undefined {
-  const known: Known | undefined = param?.default;
+  const known: GlobalBinding | undefined = param?.default;
   return known && knownValue(known);
 }

@@ -70,7 +70,7 @@ export function arange(length: Expression, at: At): Call {
 }
 
 /** `index[None, :]`: a tile of rank 1 as this axis of a larger one. */
-export function asAxis(index: Expression, axis: number, rank: number, dtype = "int32"): Expression {
+export function expandToAxis(index: Expression, axis: number, rank: number, dtype = "int32"): Expression {
   if (rank === 1) return index;
   const at = place(index);
   const whole: Expression = { kind: "Slice", lower: null, upper: null, step: null, types: [], ...at };

@@ -2,7 +2,7 @@
 import type { Op } from "../ir/op.js";
 import { snakeCase } from "../codegen/names/names.js";
 import { table } from "../ops/table.js";
-import { adapted } from "./adaptations.js";
+import { adaptCall } from "./adaptations.js";
 import type { Context } from "./context.js";
 import { childrenOf } from "./liveness.js";
 import type { Call, Expression } from "./tree.js";
@@ -60,7 +60,7 @@ export function operation(name: string, bound: Readonly<Record<string, Bound>>, 
     );
     return traced(`tl.when(${flag.value.text}, () => ${allowed!.text}).otherwise(() => ${exact!.text})`);
   }
-  const changed = adapted(given, node, context);
+  const changed = adaptCall(given, node, context);
   if (changed) return changed;
   const [other] = Object.entries(given.others).flatMap(([option, value]) => (value ? [option] : []));
   if (other !== undefined) return context.scope.refuse(`${name} with ${other}`, node);

@@ -10,7 +10,7 @@ import {
   isIntElement,
   kindOf,
   list,
-  NotImported,
+  UnsupportedConstruct,
   number,
   string,
   traced,
@@ -63,11 +63,11 @@ export function binary(op: string, left: Side, right: Side, at: Expression, cont
   if (known) return known;
   for (const side of [a, b])
     if (side.kind !== "traced" && side.kind !== "number" && side.kind !== "truth")
-      throw new NotImported(`an operator on ${side.kind === "none" ? "None" : `a ${side.kind}`}`, at);
+      throw new UnsupportedConstruct(`an operator on ${side.kind === "none" ? "None" : `a ${side.kind}`}`, at);
   if (op === "Pow" && a.kind === "number" && a.value === 2 && constantKind(right.from) === "int")
     return binary("LShift", { ...left, value: number(1, false) }, right, at, context);
   const method = METHODS[op];
-  if (!method) throw new NotImported(`the operator ${op}, which TileScript has not for tiles`, at);
+  if (!method) throw new UnsupportedConstruct(`the operator ${op}, which TileScript has not for tiles`, at);
   if (isPointer(left) || isPointer(right)) return pointer(method, left, right, at);
   const [x, y] = LOGICAL.has(method) ? [left, right] : [counted(left), counted(right)];
   return arithmetic(method, x, y, at, context);
@@ -100,7 +100,7 @@ export const hasMethods = ({ kind }: Value): boolean => kind === "traced";
 const LOGICAL: ReadonlySet<string> = new Set(["and", "or", "xor"]);
 
 /** `a.add(b)`, or `tl.add(1, b)`, or `tl.or(FLAG, b)`: a flag's own methods take flags. */
-export function apply(method: string, a: Value, b: Value): Traced {
+export function translateOperator(method: string, a: Value, b: Value): Traced {
   const isFlagBeside = LOGICAL.has(method) && isConstant(a) && !isConstant(b);
   const text = hasMethods(a) && !isFlagBeside ? `${a.text}.${method}(${b.text})` : `tl.${method}(${a.text}, ${b.text})`;
   return { kind: "traced", text, ...(isConstant(a) && isConstant(b) && { isConstant: true }) };
@@ -109,11 +109,11 @@ export function apply(method: string, a: Value, b: Value): Traced {
 function pointer(method: string, left: Side, right: Side, at: { readonly line: number }): Value {
   const isSwapped = !isPointer(left);
   if (method !== "add" && (method !== "sub" || isSwapped))
-    throw new NotImported(`${method} of pointers, which TileScript has not`, at);
+    throw new UnsupportedConstruct(`${method} of pointers, which TileScript has not`, at);
   const [base, offset] = isSwapped ? [right, left] : [left, right];
-  if (isPointer(offset)) throw new NotImported("the difference of pointers", at);
+  if (isPointer(offset)) throw new UnsupportedConstruct("the difference of pointers", at);
   const moved = elementOf(offset.from) === "int1" ? cast(offset.value, "tl.int32") : offset.value;
-  return { ...apply(method, base.value, moved), of: "pointer" };
+  return { ...translateOperator(method, base.value, moved), of: "pointer" };
 }
 
 /** In code that no call reaches, what starts from a pointer among the parameters. */
@@ -131,16 +131,17 @@ function arithmetic(method: string, left: Side, right: Side, at: Expression, { k
     const converted = (value: Value): Value => cast(value, kernel.dtype(made));
     if (x === "int1" && made !== "int1") a = converted(a);
     if (y === "int1" && made !== "int1") b = converted(b);
-    if (x === "int1" && y === "int1" && made === "int1") return apply(method === "mul" ? "and" : "xor", a, b);
+    if (x === "int1" && y === "int1" && made === "int1")
+      return translateOperator(method === "mul" ? "and" : "xor", a, b);
     if (x !== undefined && isIntElement(x) && isFloatConstant(right)) a = converted(a);
     else if (y !== undefined && isIntElement(y) && isFloatConstant(left)) b = converted(b);
   }
   if ((method === "and" || method === "or") && (a.kind === "truth" || b.kind === "truth")) {
     const [known, other] = a.kind === "truth" ? [a, b] : [b, a];
     if (known.kind === "truth" && (x !== undefined) !== (y !== undefined))
-      return (method === "and") === known.value ? other : apply(method, other, known);
+      return (method === "and") === known.value ? other : translateOperator(method, other, known);
   }
-  return apply(method, a, b);
+  return translateOperator(method, a, b);
 }
 
 function isFloatConstant({ value, from }: Side): boolean {
@@ -151,7 +152,7 @@ function isFloatConstant({ value, from }: Side): boolean {
 export function compare(op: string, left: Side, right: Side, at: Expression): Value {
   const [a, b] = [left.value, right.value];
   const method = COMPARE[op];
-  if (!method) throw new NotImported(`the comparison ${op}`, at);
+  if (!method) throw new UnsupportedConstruct(`the comparison ${op}`, at);
   if (isLiteral(a) && isLiteral(b)) return truth(comparison(method, literalOf(a), literalOf(b)));
   const known = constantOf(at);
   if ((a.kind === "dtype" || b.kind === "dtype") && known?.kind === "truth") return known;
@@ -172,7 +173,7 @@ export function compare(op: string, left: Side, right: Side, at: Expression): Va
     const isFraction = mine !== undefined && isIntElement(mine) && isFloatConstant(beside);
     return isFraction ? cast(value, "tl.float32") : value;
   };
-  return apply(method, fixed(one, x, right), fixed(other, y, left));
+  return translateOperator(method, fixed(one, x, right), fixed(other, y, left));
 }
 
 type Literal = Extract<Value, { kind: "number" | "truth" | "string" | "none" }>;
@@ -196,9 +197,9 @@ export function negated(value: Value): Value {
 }
 
 /** One condition and another. */
-export const both = (x: Value, y: Value): Value =>
-  x.kind === "truth" ? (x.value ? y : x) : y.kind === "truth" ? (y.value ? x : y) : apply("and", x, y);
+export const translateAnd = (x: Value, y: Value): Value =>
+  x.kind === "truth" ? (x.value ? y : x) : y.kind === "truth" ? (y.value ? x : y) : translateOperator("and", x, y);
 
 /** One condition or another. */
 export const either = (x: Value, y: Value): Value =>
-  x.kind === "truth" ? (x.value ? x : y) : y.kind === "truth" ? (y.value ? y : x) : apply("or", x, y);
+  x.kind === "truth" ? (x.value ? x : y) : y.kind === "truth" ? (y.value ? y : x) : translateOperator("or", x, y);

@@ -2,27 +2,27 @@
 import type { Call, Expression, FunctionTree } from "./tree.js";
 
 /** A node with what `visit` gives in place of its children. Types are no part of the tree. */
-export const mapped = (node: object, visit: (each: unknown) => unknown): object =>
+export const mapChildren = (node: object, visit: (each: unknown) => unknown): object =>
   Object.fromEntries(
     Object.entries(node).map(([key, value]) => [key, key === "types" || key === "known" ? value : visit(value)]),
   );
 
 /** A node with what `replace` gives in place of nodes inside of it; undefined keeps one. */
-export function rewritten<T>(node: T, replace: (node: object) => object | undefined): T {
+export function replaceNodes<T>(node: T, replace: (node: object) => object | undefined): T {
   const visit = (each: unknown): unknown => {
     if (Array.isArray(each)) return each.map(visit);
     if (typeof each !== "object" || each === null) return each;
-    return mapped(replace(each) ?? each, visit);
+    return mapChildren(replace(each) ?? each, visit);
   };
   return visit(node) as T;
 }
 
 /** A function in which a call's arguments are the same nodes by their places and by their names. */
-export function shared(node: FunctionTree): FunctionTree {
+export function memoizeByPosition(node: FunctionTree): FunctionTree {
   const visit = (each: unknown): unknown => {
     if (Array.isArray(each)) return each.map(visit);
     if (typeof each !== "object" || each === null) return each;
-    const made = mapped(each, visit) as Call;
+    const made = mapChildren(each, visit) as Call;
     if (!("bound" in each) || !made.bound) return made;
     const receiver = made.func.kind === "Attribute" ? [made.func.value] : [];
     const all = [...receiver, ...made.args, ...made.keywords.map(({ value }) => value)];

@@ -1,32 +1,32 @@
 /** Python's `if` as `tl.when`: arms change state, or give the values that what follows uses. */
-import { type Arm, type Arms, armsOf, conditionsOf, opening } from "./if-arms.js";
+import { type Arm, type Arms, armsOf, conditionsOf, branchHeader } from "./if-arms.js";
 import type { Context } from "./context.js";
 import { childrenOf, defines, liveBefore, reads, targetNames, writes } from "./liveness.js";
-import { both, either, negated } from "./operators.js";
-import { makeState, statements } from "./translate-statements.js";
-import { condition } from "./translate-expressions.js";
-import { branchKey, followsInEachArm, isReadAsNone, writeTail } from "./translate-tails.js";
+import { translateAnd, either, negated } from "./operators.js";
+import { makeState, translateStatements } from "./translate-statements.js";
+import { translateCondition } from "./translate-expressions.js";
+import { branchKey, followsInEachArm, isReadAsNone, emitContinuation } from "./translate-tails.js";
 import type { Expression, If, Statement } from "./tree.js";
-import { cast, isKnown, list, NotImported, traced, truth, type Value } from "./value.js";
+import { cast, isKnown, list, UnsupportedConstruct, traced, truth, type Value } from "./value.js";
 
 type Names = ReadonlySet<string>;
 
 /** Gives whether the function has returned on every way, so that `rest` is not written again. */
-export function branch(statement: If, rest: readonly Statement[], after: Names, context: Context): boolean {
+export function translateIf(statement: If, rest: readonly Statement[], after: Names, context: Context): boolean {
   const { scope } = context;
   const { arms: all, isKnown: isDecided } = armsOf(statement, context);
   const arms = isDecided ? withoutNone(all, rest, context) : all;
   const [first] = arms;
   if (!first) return false;
   const live = liveBefore(rest, after);
-  if (!first.asked) return statements(first.body, live, context);
+  if (!first.asked) return translateStatements(first.body, live, context);
   if (!scope.isKernel && arms.some(({ body }) => returns(body))) return choose(arms, rest, after, context);
   const names = writes(arms.flatMap(({ body }) => body)).filter((name) => live.has(name));
   const own = names.filter((name) => !scope.linked.has(name));
   if (isDecided && followsInEachArm(statement, arms, own, rest, context)) {
     // What asks for the same flag again is another text in each arm.
     if (asksAgain(statement, rest)) return copies(arms, rest, after, context);
-    writeTail(arms, own, rest, after, context, (name) => result(name, statement, context).text);
+    emitContinuation(arms, own, rest, after, context, (name) => result(name, statement, context).text);
     return true;
   }
   write(statement, { arms, isKnown: isDecided }, live, context);
@@ -50,7 +50,7 @@ const isNone = (node: Expression): boolean => node.kind === "Constant" && node.o
 /** `x = a if FLAG else None` as a branch: where the flag does not hold, there is no x. */
 export function choiceOrNone(target: Expression, value: Expression, context: Context): If | undefined {
   if (value.kind !== "IfExp" || isNone(value.body) === isNone(value.orelse)) return undefined;
-  if (!isKnown(condition(value.test, context), value.test)) return undefined;
+  if (!isKnown(translateCondition(value.test, context), value.test)) return undefined;
   const { line, end, test } = value;
   const of = (arm: Expression): Statement => ({ kind: "Assign", targets: [target], value: arm, line, end });
   return { kind: "If", test, body: [of(value.body)], orelse: [of(value.orelse)], line, end };
@@ -75,8 +75,8 @@ function choose(arms: readonly Arm[], rest: readonly Statement[], after: Names, 
   const isTotal = arms.at(-1)?.asked === undefined;
   const all = isTotal ? arms : [...arms, { asked: undefined, body: [] }];
   for (const [i, { asked, body }] of all.entries()) {
-    scope.emit(opening(i, asked, i === 0 ? "return " : ""));
-    scope.block(new Set(), () => statements(endsByReturn(body) ? body : [...body, ...rest], after, context));
+    scope.emit(branchHeader(i, asked, i === 0 ? "return " : ""));
+    scope.block(new Set(), () => translateStatements(endsByReturn(body) ? body : [...body, ...rest], after, context));
   }
   scope.emit("});");
   return true;
@@ -101,13 +101,13 @@ function copies(arms: readonly Arm[], rest: readonly Statement[], after: Names, 
   const all = arms.at(-1)?.asked === undefined ? arms : [...arms, { asked: undefined, body: [] }];
   const conditions = conditionsOf(all);
   for (const [i, { asked, body }] of all.entries()) {
-    scope.emit(opening(i, asked, ""));
+    scope.emit(branchHeader(i, asked, ""));
     scope.block(scope.linked, () => {
       const home = scope.home;
       if (scope.depth === home + 1) scope.home = scope.depth;
       scope.assume(conditions[i]!);
       scope.hasLeft = false;
-      statements([...body, ...rest], after, context);
+      translateStatements([...body, ...rest], after, context);
       scope.home = home;
     });
   }
@@ -258,7 +258,7 @@ function writeArms(
   // A name may exist under a condition inside of an arm.
   let inner: readonly (Value | undefined)[] = [];
   for (const [i, { asked, body, holds }] of arms.entries()) {
-    scope.emit(opening(i, asked, ""));
+    scope.emit(branchHeader(i, asked, ""));
     if (holds) scope.emit(`tl.staticAssert(${holds.text});`);
     if (context.kernel.isMarked) scope.emit(`// @${branchKey(statement, scope)}`);
     scope.block(new Set(state), () => {
@@ -266,7 +266,7 @@ function writeArms(
       if (conditions) scope.assume(conditions[i]!);
       scope.given = new Set(given);
       const from = scope.lines.length;
-      statements(body, new Set([...live, ...given]), context);
+      translateStatements(body, new Set([...live, ...given]), context);
       inner = given.map((name) => scope.variable(name)?.under);
       if (given.length > 0 && !scope.hasLeft)
         scope.emit(`return ${inlined(results(given, statement, context), from, scope)};`);
@@ -278,7 +278,7 @@ function writeArms(
   const texts = given.map((name) => scope.fresh(name));
   scope.lines[start] = `const ${texts.length === 1 ? texts[0] : `[${texts.join(", ")}]`} = ${scope.lines[start]}`;
   for (const [i, name] of given.entries()) {
-    const under = isTotal ? undefined : both(arms[0]!.asked!, inner[i] ?? truth(true));
+    const under = isTotal ? undefined : translateAnd(arms[0]!.asked!, inner[i] ?? truth(true));
     scope.bind(name, traced(texts[i]!), false, under);
   }
 }
@@ -325,11 +325,11 @@ function results(names: readonly string[], statement: If, context: Context): str
 
 function result(name: string, statement: If, { scope }: Context): Value {
   const value = scope.read(name);
-  if (!value) throw new NotImported(`${name}, which one arm of a branch does not define`, statement);
+  if (!value) throw new UnsupportedConstruct(`${name}, which one arm of a branch does not define`, statement);
   if (value.kind === "number") return cast(value, value.isFloat ? "tl.float32" : "tl.int32");
   if (value.kind === "truth") return cast(value, "tl.int1");
   if (value.kind !== "traced")
-    throw new NotImported(
+    throw new UnsupportedConstruct(
       `${name}, which is ${value.kind === "none" ? "None" : `a ${value.kind}`} in one arm`,
       statement,
     );

@@ -1,15 +1,15 @@
 /** Calls: of Triton's functions by the op records, of Python's own, and of helper functions. */
 import type { Context } from "./context.js";
-import { condition, expression, isAboutDType } from "./translate-expressions.js";
-import { apply } from "./operators.js";
+import { translateCondition, translateExpression, isAboutDType } from "./translate-expressions.js";
+import { translateOperator } from "./operators.js";
 import { type Bound, operation } from "./op-calls.js";
 import type { Call, Expression } from "./tree.js";
-import { cast, constantOf, dtypeValue, kindOf, list, NOTHING, number, traced, truth, type Value } from "./value.js";
+import { cast, constantOf, dtypeValue, kindOf, list, NO_VALUE, number, traced, truth, type Value } from "./value.js";
 
-export function call(node: Call, context: Context): Value {
+export function translateCall(node: Call, context: Context): Value {
   const { scope } = context;
   if (node.func.kind === "Attribute" && !node.callee) return ofObject(node, context);
-  const callee = node.callee ? undefined : expression(node.func, context);
+  const callee = node.callee ? undefined : translateExpression(node.func, context);
   const name =
     node.callee?.what === "function" ? node.callee.name : callee?.kind === "function" ? callee.name : undefined;
   if (node.callee?.what === "helper" || (name !== undefined && !isOfTriton(name))) {
@@ -43,17 +43,18 @@ function decidedOf(node: Call, context: Context): Value | undefined {
 
 function argument(given: Expression | readonly Expression[], context: Context): Bound {
   if (!("kind" in given)) {
-    const items = given.map((each) => ({ value: expression(each, context), from: each }));
+    const items = given.map((each) => ({ value: translateExpression(each, context), from: each }));
     // `x.permute(2, 0, 1)`, or `x.permute((2, 0, 1))`.
     const [first] = items;
     return items.length === 1 && first?.value.kind === "list"
       ? first
       : { value: list(items.map(({ value }) => value)) };
   }
-  return { value: expression(given, context), from: given };
+  return { value: translateExpression(given, context), from: given };
 }
 
-const args = (node: Call, context: Context): readonly Value[] => node.args.map((each) => expression(each, context));
+const args = (node: Call, context: Context): readonly Value[] =>
+  node.args.map((each) => translateExpression(each, context));
 
 /** A call that Python or Triton's front end decides. */
 type Own = (node: Call, context: Context) => Value | undefined;
@@ -76,7 +77,7 @@ const extreme =
 const rounded: Own = (node, context) => {
   const [x, y] = args(node, context);
   if (x?.kind === "number" && y?.kind === "number") return number(Math.ceil(Number(x.value) / Number(y.value)), false);
-  return x && y ? apply("cdiv", x, y) : undefined;
+  return x && y ? translateOperator("cdiv", x, y) : undefined;
 };
 
 const power: Own = (node, context) => {
@@ -87,7 +88,7 @@ const power: Own = (node, context) => {
 /** Prints are left out: they show what the imported kernel need not. */
 const dropped: Own = (node, { kernel }) => {
   kernel.todo("a print is left out", node.line);
-  return NOTHING;
+  return NO_VALUE;
 };
 
 const python: Readonly<Record<string, Own | undefined>> = {
@@ -119,18 +120,18 @@ const python: Readonly<Record<string, Own | undefined>> = {
     return x?.kind === "number" ? number(Math.trunc(Number(x.value)), false) : x;
   },
   "tl.static_assert": (node, context) => {
-    const asked = node.args[0] && condition(node.args[0], context);
-    if (!asked || asked.kind === "truth") return NOTHING;
-    const message = node.args[1] && expression(node.args[1], context);
+    const asked = node.args[0] && translateCondition(node.args[0], context);
+    if (!asked || asked.kind === "truth") return NO_VALUE;
+    const message = node.args[1] && translateExpression(node.args[1], context);
     return traced(`tl.staticAssert(${asked.text}${message?.kind === "string" ? `, ${message.text}` : ""})`);
   },
   "tl.device_assert": (node, context) => {
     const [asked, ...more] = node.args;
-    const message = more[0] && expression(more[0], context);
+    const message = more[0] && translateExpression(more[0], context);
     const said = message?.kind === "string" ? `, ${message.text}` : "";
     const mask = node.keywords.find(({ arg }) => arg === "mask")?.value ?? more[1];
-    const masked = mask ? `${said || ', ""'}, { mask: ${expression(mask, context).text} }` : said;
-    return asked && traced(`tl.deviceAssert(${condition(asked, context).text}${masked})`);
+    const masked = mask ? `${said || ', ""'}, { mask: ${translateExpression(mask, context).text} }` : said;
+    return asked && traced(`tl.deviceAssert(${translateCondition(asked, context).text}${masked})`);
   },
   "tl.reduce": (node, context) => combined("reduce", node, context),
   "tl.associative_scan": (node, context) => combined("associativeScan", node, context),
@@ -150,14 +151,14 @@ function combined(name: string, node: Call, context: Context): Value | undefined
   const { bound } = node;
   const [input, axis, given] = [bound?.["input"], bound?.["axis"], bound?.["combine_fn"]];
   if (!input || !given || !("kind" in input) || !("kind" in given)) return undefined;
-  const [x, f] = [expression(input, context), expression(given, context)];
+  const [x, f] = [translateExpression(input, context), translateExpression(given, context)];
   const options = ["keep_dims", "reverse"].flatMap((option) => {
     const value = bound?.[option];
     return value && "kind" in value
-      ? [`${option === "keep_dims" ? "keepDims" : option}: ${expression(value, context).text}`]
+      ? [`${option === "keep_dims" ? "keepDims" : option}: ${translateExpression(value, context).text}`]
       : [];
   });
-  const along = axis && "kind" in axis ? expression(axis, context).text : "0";
+  const along = axis && "kind" in axis ? translateExpression(axis, context).text : "0";
   const count = x.kind === "list" ? x.items.length : 1;
   const names = (letter: string): readonly string[] => Array.from({ length: count }, (_, i) => `${letter}${i}`);
   const own = f.kind === "function" ? COMBINE[f.name.split(".").at(-1)!] : undefined;
@@ -189,7 +190,7 @@ function ofObject(node: Call, context: Context): Value {
       return known;
     }
   }
-  const receiver = expression(func.value, context);
+  const receiver = translateExpression(func.value, context);
   const given = kindOf(func.value) === "descriptor" ? ofDescriptor(func.attr, node, context) : args(node, context);
   if (receiver.kind === "number" && func.attr === "to") return cast(receiver, given[0]?.text ?? "");
   if (receiver.kind !== "traced") return context.scope.refuse(`the method .${func.attr} of a ${receiver.kind}`, node);
@@ -215,7 +216,7 @@ function ofDescriptor(method: string, node: Call, context: Context): readonly Va
   const other = [...given.keys()].find((name) => !names.includes(name));
   if (names.length === 0) return context.scope.refuse(`the method .${method} of a descriptor`, node);
   if (other !== undefined) return context.scope.refuse(`.${method} of a descriptor with ${other}; leave it out`, node);
-  return names.flatMap((name) => (given.has(name) ? [expression(given.get(name)!, context)] : []));
+  return names.flatMap((name) => (given.has(name) ? [translateExpression(given.get(name)!, context)] : []));
 }
 
 function helper(index: number, node: Call, context: Context): Value {

@@ -1,8 +1,8 @@
 /** Python's expressions as TypeScript. */
-import { call } from "./translate-calls.js";
+import { translateCall } from "./translate-calls.js";
 import type { Context } from "./context.js";
-import { NOT_GIVEN, usesAbsent } from "./dead-code.js";
-import { binary, both, compare, either, hasMethods, negated } from "./operators.js";
+import { NOT_GIVEN, usesOmittedParam } from "./dead-code.js";
+import { binary, translateAnd, compare, either, hasMethods, negated } from "./operators.js";
 import type { Attribute, Comparison, Expression, Subscript, View } from "./tree.js";
 import {
   cast,
@@ -26,7 +26,7 @@ import {
 } from "./value.js";
 
 /** @throws NotImported with the reason and the line. */
-export function expression(node: Expression, context: Context): Value {
+export function translateExpression(node: Expression, context: Context): Value {
   const { scope } = context;
   if (node.known) {
     const value = knownValue(node.known);
@@ -34,7 +34,7 @@ export function expression(node: Expression, context: Context): Value {
     if (node.known.what !== "module" && node.kind === "Name")
       scope.refuse(`${node.id} is ${node.known.what === "other" ? `a ${node.known.name}` : "unknown"}`, node);
   }
-  const of = (inner: Expression): Value => expression(inner, context);
+  const of = (inner: Expression): Value => translateExpression(inner, context);
   switch (node.kind) {
     case "Name":
       return scope.read(node.id) ?? scope.refuse(`${node.id} has no value here`, node);
@@ -64,7 +64,7 @@ export function expression(node: Expression, context: Context): Value {
     case "Subscript":
       return subscript(node, context);
     case "Call":
-      return call(node, context);
+      return translateCall(node, context);
     case "View":
       return view(node, context);
     case "JoinedStr":
@@ -76,14 +76,14 @@ export function expression(node: Expression, context: Context): Value {
 
 function view({ tensor, indices }: View, context: Context): Value {
   const texts = indices.map(({ index, isClaimed }) => {
-    const { text } = expression(index, context);
+    const { text } = translateExpression(index, context);
     return isClaimed ? `tl.inBounds(${text})` : text;
   });
   return traced(`${context.kernel.tensor(tensor)}.at(${texts.join(", ")})`);
 }
 
 function comparisons(node: Comparison, context: Context): Value {
-  const sides = [node.left, ...node.comparators].map((from) => ({ value: expression(from, context), from }));
+  const sides = [node.left, ...node.comparators].map((from) => ({ value: translateExpression(from, context), from }));
   const each = node.ops.map((op, i) => {
     const [left, right] = [sides[i]!, sides[i + 1]!];
     const isNone = right.value.kind === "none";
@@ -98,7 +98,7 @@ function comparisons(node: Comparison, context: Context): Value {
     }
     return compare(op, left, right, node);
   });
-  return each.reduce(both);
+  return each.reduce(translateAnd);
 }
 
 /** `x is None`. */
@@ -120,9 +120,9 @@ function optionalParam({ text }: Value, optional: ReadonlySet<string>): string |
 }
 
 /** As a condition: a truth value, or a handle of one. */
-export function condition(node: Expression, context: Context): Value {
+export function translateCondition(node: Expression, context: Context): Value {
   const decided = context.kernel.decides ? constantOf(node) : undefined;
-  return context.scope.decide(truthOf(decided ?? expression(node, context), node, context));
+  return context.scope.decide(truthOf(decided ?? translateExpression(node, context), node, context));
 }
 
 function truthOf(value: Value, node: Expression, context: Context): Value {
@@ -150,13 +150,13 @@ function truthOf(value: Value, node: Expression, context: Context): Value {
 }
 
 function logical(op: "And" | "Or", nodes: readonly Expression[], context: Context): Value {
-  const values = nodes.map((node) => condition(node, context));
-  return op === "And" ? values.reduce(both, truth(true)) : values.reduce(either, truth(false));
+  const values = nodes.map((node) => translateCondition(node, context));
+  return op === "And" ? values.reduce(translateAnd, truth(true)) : values.reduce(either, truth(false));
 }
 
 function unary(node: Extract<Expression, { kind: "UnaryOp" }>, context: Context): Value {
-  if (node.op === "Not") return negated(condition(node.operand, context));
-  const value = expression(node.operand, context);
+  if (node.op === "Not") return negated(translateCondition(node.operand, context));
+  const value = translateExpression(node.operand, context);
   if (node.op === "UAdd") return value;
   if (value.kind === "number") {
     const given = value.value;
@@ -170,18 +170,18 @@ function unary(node: Extract<Expression, { kind: "UnaryOp" }>, context: Context)
 /** `x if condition else y` */
 function choice(node: Extract<Expression, { kind: "IfExp" }>, context: Context): Value {
   const { scope } = context;
-  const asked = condition(node.test, context);
-  if (asked.kind === "truth") return expression(asked.value ? node.body : node.orelse, context);
+  const asked = translateCondition(node.test, context);
+  if (asked.kind === "truth") return translateExpression(asked.value ? node.body : node.orelse, context);
   if (isKnown(asked, node.test))
     for (const [arm, other, holds] of [
       [node.body, node.orelse, negated(asked)],
       [node.orelse, node.body, asked],
     ] as const)
-      if (usesAbsent([arm], context)) {
+      if (usesOmittedParam([arm], context)) {
         scope.refute({ condition: negated(holds), names: [], why: NOT_GIVEN });
-        return expression(other, context);
+        return translateExpression(other, context);
       }
-  const [x, y] = [expression(node.body, context), expression(node.orelse, context)];
+  const [x, y] = [translateExpression(node.body, context), translateExpression(node.orelse, context)];
   const isNumber = (value: Value, from: Expression): boolean =>
     value.kind === "number" || (value.kind === "traced" && isKnown(value, from));
   if (isKnown(asked, node.test) && isNumber(x, node.body) && isNumber(y, node.orelse))
@@ -206,7 +206,7 @@ function attribute(node: Attribute, context: Context): Value {
   if (known && isAboutDType(node.value)) return known;
   if (kindOf(node.value) === "descriptor")
     return scope.refuse(`.${attr} of a descriptor; pass it as an argument of the kernel`, node);
-  const base = expression(node.value, context);
+  const base = translateExpression(node.value, context);
   if (attr === "T") return traced(`${base.text}.T`);
   if (attr === "value") return base;
   if (attr === "shape") {
@@ -231,7 +231,7 @@ function dtypeOf(node: Attribute, context: Context): Value {
   let root: Expression = node.value;
   while (root.kind === "Attribute" && !root.known) root = root.value;
   if (root.known?.what === "dtype") return dtypeValue(root.known.dtype);
-  const value = expression(root, context);
+  const value = translateExpression(root, context);
   if (value.kind === "dtype") return value;
   const parameter = root.kind === "Name" && context.scope.isKernel ? root.id : undefined;
   const element = elementOf(root) ?? (parameter === undefined ? undefined : context.kernel.elementOf(parameter));
@@ -241,13 +241,13 @@ function dtypeOf(node: Attribute, context: Context): Value {
 
 /** `x[:, None]`, `shape[0]`. */
 function subscript(node: Subscript, context: Context): Value {
-  const base = expression(node.value, context);
+  const base = translateExpression(node.value, context);
   const dims = node.slice.kind === "Tuple" ? node.slice.elts : [node.slice];
   if (base.kind === "list" || kindOf(node.value) === "tuple") return item(base, dims, node, context);
   const added: number[] = [];
   for (const [axis, dim] of dims.entries()) {
     if (dim.kind === "Slice" && !dim.lower && !dim.upper) continue;
-    const value = expression(dim, context);
+    const value = translateExpression(dim, context);
     if (value.kind !== NONE.kind)
       return context.scope.refuse("a subscript with a number: Triton's tiles have no elements by index", node);
     added.push(axis);
@@ -263,7 +263,7 @@ function subscript(node: Subscript, context: Context): Value {
 function item(base: Value, dims: readonly Expression[], node: Subscript, context: Context): Value {
   const [only, ...more] = dims;
   if (!only || more.length > 0) return context.scope.refuse("a tuple with several indices", node);
-  const index = expression(only, context);
+  const index = translateExpression(only, context);
   if (index.kind !== "number") return context.scope.refuse("an index of a tuple that is no number", node);
   const place = Number(index.value);
   if (base.kind !== "list") return traced(`${base.text}[${place}]`);

@@ -1,8 +1,8 @@
 /** Python's loops as TypeScript: what a loop carries is state. */
 import type { Context } from "./context.js";
-import { condition, expression } from "./translate-expressions.js";
+import { translateCondition, translateExpression } from "./translate-expressions.js";
 import { carried, liveAtHead, writes } from "./liveness.js";
-import { makeState, statements } from "./translate-statements.js";
+import { makeState, translateStatements } from "./translate-statements.js";
 import type { Call, Expression, For, While } from "./tree.js";
 import { traced } from "./value.js";
 
@@ -15,7 +15,7 @@ const ITERATORS: Readonly<Record<string, string>> = {
 };
 
 /** `live` are the names that are used behind the loop. */
-export function forLoop(statement: For, live: Names, context: Context): void {
+export function translateFor(statement: For, live: Names, context: Context): void {
   const { scope } = context;
   const { iter, target } = statement;
   if (statement.orelse.length > 0) scope.refuse("for … else", statement);
@@ -36,7 +36,7 @@ export function forLoop(statement: For, live: Names, context: Context): void {
 export function whileLoop(statement: While, live: Names, context: Context): void {
   const { scope } = context;
   const names = carriedNames(statement, live, context);
-  const asked = condition(statement.test, context);
+  const asked = translateCondition(statement.test, context);
   if (asked.kind === "truth") scope.refuse("a loop whose condition is a constant", statement);
   scope.emit(`tl.whileLoop(() => ${asked.text}, () => {`);
   scope.block(new Set(names), () => work(statement, live, context));
@@ -45,7 +45,7 @@ export function whileLoop(statement: While, live: Names, context: Context): void
 
 function work(statement: For | While, live: Names, context: Context): void {
   context.scope.loops++;
-  statements(statement.body, liveAtHead(statement, live), context);
+  translateStatements(statement.body, liveAtHead(statement, live), context);
   context.scope.loops--;
 }
 
@@ -73,13 +73,13 @@ function bounds(iter: Call, context: Context): readonly string[] {
     const place = { arg1: "start", arg2: "end", step: "step" }[arg];
     if (place) given.set(place, value);
     else {
-      const { kind, text } = expression(value, context);
+      const { kind, text } = translateExpression(value, context);
       const option = arg.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
       if (kind !== "none") options.push(option === text ? text : `${option}: ${text}`);
     }
   }
   const positional = [...given.values()].map((each) => {
-    const { kind, text } = expression(each, context);
+    const { kind, text } = translateExpression(each, context);
     return kind === "none" ? "undefined" : text;
   });
   return [...positional, ...(options.length > 0 ? [`{ ${options.join(", ")} }`] : [])];

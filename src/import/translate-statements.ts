@@ -1,13 +1,13 @@
 /** Python's statements as TypeScript: `const` where a variable has one value, state where it lives through changes. */
-import { branch, choiceOrNone } from "./translate-branches.js";
+import { translateIf, choiceOrNone } from "./translate-branches.js";
 import type { Context } from "./context.js";
-import { condition, expression } from "./translate-expressions.js";
+import { translateCondition, translateExpression } from "./translate-expressions.js";
 import { isChanged, liveBefore } from "./liveness.js";
 import { onlyComputes } from "./op-calls.js";
-import { forLoop, whileLoop } from "./translate-loops.js";
+import { translateFor, whileLoop } from "./translate-loops.js";
 import { binary } from "./operators.js";
 import type { Augmented, Expression, Statement } from "./tree.js";
-import { cast, constantKind, isKnown, list, NotImported, traced, type Value } from "./value.js";
+import { cast, constantKind, isKnown, list, UnsupportedConstruct, traced, type Value } from "./value.js";
 
 type Names = ReadonlySet<string>;
 
@@ -15,14 +15,14 @@ type Names = ReadonlySet<string>;
  * Writes statements; `after` are the names that are used behind them. Gives whether they always return, so that nothing
  * follows.
  */
-export function statements(body: readonly Statement[], after: Names, context: Context): boolean {
+export function translateStatements(body: readonly Statement[], after: Names, context: Context): boolean {
   for (const [i, statement] of body.entries()) {
     const rest = body.slice(i + 1);
     context.scope.layout(statement);
     try {
       if (write(statement, rest, after, context)) return true;
     } catch (error) {
-      if (error instanceof NotImported) error.line ??= statement.line;
+      if (error instanceof UnsupportedConstruct) error.line ??= statement.line;
       throw error;
     }
   }
@@ -35,14 +35,14 @@ function write(statement: Statement, rest: readonly Statement[], after: Names, c
     case "Assign": {
       const [only, ...others] = statement.targets;
       const chosen = only && others.length === 0 ? choiceOrNone(only, statement.value, context) : undefined;
-      if (chosen) return branch(chosen, rest, after, context);
+      if (chosen) return translateIf(chosen, rest, after, context);
       for (const target of statement.targets) assign(target, statement.value, rest, after, context);
       return false;
     }
     case "AnnAssign": {
       if (!statement.value || statement.target.kind !== "Name") return false;
       const isConstant = statement.annotation.kind === "Attribute" && statement.annotation.attr === "constexpr";
-      if (isConstant) define(statement.target.id, expression(statement.value, context), context);
+      if (isConstant) define(statement.target.id, translateExpression(statement.value, context), context);
       else assign(statement.target, statement.value, rest, after, context);
       return false;
     }
@@ -53,9 +53,9 @@ function write(statement: Statement, rest: readonly Statement[], after: Names, c
       run(statement.value, context);
       return false;
     case "If":
-      return branch(statement, rest, after, context);
+      return translateIf(statement, rest, after, context);
     case "For":
-      forLoop(statement, liveBefore(rest, after), context);
+      translateFor(statement, liveBefore(rest, after), context);
       return false;
     case "While":
       whileLoop(statement, liveBefore(rest, after), context);
@@ -63,7 +63,7 @@ function write(statement: Statement, rest: readonly Statement[], after: Names, c
     case "Return":
       return leave(statement.value, context);
     case "Assert": {
-      const asked = condition(statement.test, context);
+      const asked = translateCondition(statement.test, context);
       if (asked.kind === "truth") return false;
       const check = isKnown(asked, statement.test) ? "staticAssert" : "deviceAssert";
       scope.emit(`tl.${check}(${asked.text});`);
@@ -80,7 +80,7 @@ function write(statement: Statement, rest: readonly Statement[], after: Names, c
 function run(node: Expression, context: Context): void {
   const { scope } = context;
   if (node.kind === "Constant") return;
-  const value = expression(node, context);
+  const value = translateExpression(node, context);
   if (value.kind === "nothing") return;
   const hinted =
     node.kind === "Call" && /^tl\.(multiple_of|max_contiguous|max_constancy)$/.test(calleeName(node)) && node.args[0];
@@ -100,7 +100,7 @@ function leave(value: Expression | null, context: Context): boolean {
     return true;
   }
   if (!value) return true;
-  const given = expression(value, context);
+  const given = translateExpression(value, context);
   if (given.kind === "none") return true;
   if (given.kind === "number" || given.kind === "truth") scope.refuse("a helper function that returns a number", value);
   scope.emit(`return ${given.text}${given.kind === "list" ? " as const" : ""};`);
@@ -110,8 +110,8 @@ function leave(value: Expression | null, context: Context): boolean {
 function augment(statement: Augmented, rest: readonly Statement[], after: Names, context: Context): void {
   const { target } = statement;
   if (target.kind !== "Name") return context.scope.refuse("an assignment to what is no variable", statement);
-  const left = { value: expression(target, context), from: target };
-  const right = { value: expression(statement.value, context), from: statement.value };
+  const left = { value: translateExpression(target, context), from: target };
+  const right = { value: translateExpression(statement.value, context), from: statement.value };
   const made = { ...statement, kind: "BinOp", left: target, right: statement.value } as Expression;
   store(target.id, held(binary(statement.op, left, right, made, context), made), rest, after, context);
 }
@@ -127,13 +127,13 @@ function assign(
   if (target.kind === "Name") {
     // What nothing reads is left out, as Triton leaves it out.
     if (!liveBefore(rest, after).has(target.id) && onlyComputes(from)) return;
-    store(target.id, held(expression(from, context), from), rest, after, context);
+    store(target.id, held(translateExpression(from, context), from), rest, after, context);
     return;
   }
   if (target.kind !== "Tuple" && target.kind !== "List")
     return scope.refuse("an assignment to what is no variable", target);
   const names = target.elts.map((each) => (each.kind === "Name" ? each.id : scope.refuse("a nested target", target)));
-  const value = expression(from, context);
+  const value = translateExpression(from, context);
   if (value.kind === "list") unpackList(names, value.items, from, rest, after, context);
   else unpack(names, value, rest, after, context);
 }

@@ -2,10 +2,10 @@
  * What follows a branch, written once and called in each arm: for names that have another dtype or shape in each, which
  * no variable of the program has.
  */
-import { type Arm, opening } from "./if-arms.js";
+import { type Arm, branchHeader } from "./if-arms.js";
 import type { Context } from "./context.js";
 import { childrenOf, defines, liveBefore, writes } from "./liveness.js";
-import { statements } from "./translate-statements.js";
+import { translateStatements } from "./translate-statements.js";
 import type { Described, If, Statement } from "./tree.js";
 import { traced } from "./value.js";
 
@@ -73,7 +73,7 @@ export const isReadAsNone = (name: string, body: readonly Statement[]): boolean 
   typesOf(name, body).has("None") || isPassedAsOption(name, body);
 
 /** Writes the arms, and `rest` as a function of these names; `passed` gives a name's text in an arm. */
-export function writeTail(
+export function emitContinuation(
   arms: readonly Arm[],
   names: readonly string[],
   rest: readonly Statement[],
@@ -87,11 +87,11 @@ export function writeTail(
   const live = new Set([...liveBefore(rest, after), ...names]);
   const all = arms.at(-1)?.asked === undefined ? arms : [...arms, { asked: undefined, body: [] }];
   for (const [i, { asked, body }] of all.entries()) {
-    scope.emit(opening(i, asked, ""));
+    scope.emit(branchHeader(i, asked, ""));
     scope.block(scope.linked, () => {
       const texts = (): readonly string[] =>
         names.map((name) => (scope.read(name)?.kind === "none" && isOption(name, rest) ? "undefined" : passed(name)));
-      if (!statements(body, live, context)) scope.emit(`${own}(${texts().join(", ")});`);
+      if (!translateStatements(body, live, context)) scope.emit(`${own}(${texts().join(", ")});`);
     });
   }
   scope.emit("});");
@@ -103,7 +103,7 @@ export function writeTail(
     const params = names.map((name) => scope.fresh(name));
     scope.emit(`const ${own} = (${params.map((name) => `${name}: any`).join(", ")}): void => {`);
     for (const [i, name] of names.entries()) scope.bind(name, traced(params[i]!));
-    statements(rest, after, context);
+    translateStatements(rest, after, context);
     scope.emit("};");
     scope.home = home;
   });

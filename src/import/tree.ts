@@ -16,13 +16,13 @@ type DescribedType =
   | { readonly kind: "other"; readonly name: string };
 
 /** What a name outside of the function stands for. */
-export type Known =
+export type GlobalBinding =
   | { readonly what: "constant"; readonly of: string; readonly value: WireConstant }
   | { readonly what: "dtype"; readonly dtype: string }
   | { readonly what: "helper"; readonly number: number; readonly name: string }
   /** Triton's or Python's own: `tl.load`, `libdevice.tanh`, `min`. */
   | { readonly what: "function"; readonly name: string }
-  | { readonly what: "list"; readonly items: readonly Known[] }
+  | { readonly what: "list"; readonly items: readonly GlobalBinding[] }
   | { readonly what: "module" }
   | { readonly what: "other"; readonly name: string };
 
@@ -34,7 +34,7 @@ interface Placed {
 interface Typed extends Placed {
   /** More than one where Triton met the expression with several types. */
   readonly types: readonly Described[];
-  readonly known?: Known;
+  readonly known?: GlobalBinding;
 }
 
 export type Name = Typed & { readonly kind: "Name"; readonly id: string };
@@ -43,7 +43,7 @@ export type Call = Typed & {
   readonly func: Expression;
   readonly args: readonly Expression[];
   readonly keywords: readonly { readonly arg: string | null; readonly value: Expression }[];
-  readonly callee?: Known;
+  readonly callee?: GlobalBinding;
   /** The arguments by the names of the callee's parameters, without those that equal its defaults. */
   readonly bound?: Readonly<Record<string, Expression | readonly Expression[]>>;
   readonly parameters?: readonly string[];
@@ -144,7 +144,7 @@ export type Statement =
 export interface ParameterTree {
   readonly name: string;
   readonly constexpr: boolean;
-  readonly default?: Known;
+  readonly default?: GlobalBinding;
 }
 
 export interface FunctionTree {
@@ -164,7 +164,7 @@ export interface FunctionTree {
 export type GivenArgument =
   | { readonly kind: "pointer" | "scalar"; readonly dtype: string }
   | GivenDescriptor
-  | { readonly kind: "constant"; readonly value: Known };
+  | { readonly kind: "constant"; readonly value: GlobalBinding };
 
 /** A tensor descriptor; a type that is given by hand may name constants in its block. */
 export interface GivenDescriptor {

@@ -1,6 +1,6 @@
 /** What a piece of Python becomes: its TypeScript, and what is known of it while the text is written. */
 import { dtypeTable, type DTypeName, isInt } from "../types/dtype.js";
-import type { Described, Expression, Known, WireConstant } from "./tree.js";
+import type { Described, Expression, GlobalBinding, WireConstant } from "./tree.js";
 
 export type Value =
   /** A number of JavaScript; `isFloat` says that Python has a float, which `1` does not show. */
@@ -23,7 +23,7 @@ export type Value =
 export type Traced = Extract<Value, { readonly kind: "traced" }>;
 
 /** Why a kernel is not imported. */
-export class NotImported extends Error {
+export class UnsupportedConstruct extends Error {
   override readonly name = "NotImported";
   /** A line of the function's own source, and of the file once `inside` says which function that is. */
   line: number | undefined;
@@ -46,7 +46,7 @@ export const isConstant = (value: Value): boolean =>
 export const isKnown = (value: Value, from: Pick<Expression, "types">): boolean =>
   from.types.length > 0 ? constantKind(from) !== undefined : isConstant(value);
 export const NONE: Value = { kind: "none", text: "null" };
-export const NOTHING: Value = { kind: "nothing", text: "" };
+export const NO_VALUE: Value = { kind: "nothing", text: "" };
 export const truth = (value: boolean): Value => ({ kind: "truth", text: String(value), value });
 export const string = (value: string): Value => ({ kind: "string", text: JSON.stringify(value), value });
 export const dtypeValue = (name: string): Value => ({ kind: "dtype", text: `tl.${dtypeName(name)}` });
@@ -79,7 +79,7 @@ export function constant(of: string, value: WireConstant): Value | undefined {
 
 const floatOf = (text: string): number => Number(text.replace("inf", "Infinity"));
 
-export function knownValue(known: Known): Value | undefined {
+export function knownValue(known: GlobalBinding): Value | undefined {
   switch (known.what) {
     case "constant":
       return constant(known.of, known.value);
@@ -131,7 +131,7 @@ export function dtypeName(name: string): DTypeName {
 export const isDTypeName = (name: string): boolean => name in dtypeTable || name in SHORT;
 
 function notADType(name: string): never {
-  throw new NotImported(`TileScript has no dtype ${name}`);
+  throw new UnsupportedConstruct(`TileScript has no dtype ${name}`);
 }
 
 /**

@@ -3,7 +3,7 @@ import { reads } from "../liveness.js";
 import {
   allOf,
   arange,
-  asAxis,
+  expandToAxis,
   assigned,
   type At,
   binary,
@@ -15,7 +15,7 @@ import {
 } from "../node-builders.js";
 import { withArguments } from "../rewrite-tree.js";
 import type { Call, Described, Expression, Statement } from "../tree.js";
-import { constantOf as metConstant, elementOf, NotImported } from "../value.js";
+import { constantOf as metConstant, elementOf, UnsupportedConstruct } from "../value.js";
 
 /** A block pointer, each part as the expression that has it. */
 export interface Block {
@@ -93,7 +93,7 @@ export function accessThrough(
     assigned(names.index(pointer, axis, rank), ofIndices("Add", offset, arange(block.lengths[axis]!, at))),
   );
   const variables = block.offsets.map((_, axis) => nameOf(names.index(pointer, axis, rank), tile, at));
-  const wide = variables.map((index, axis) => asAxis(index, axis, rank));
+  const wide = variables.map((index, axis) => expandToAxis(index, axis, rank));
   const steps = wide.map((index, axis) => ofIndices("Mult", index, block.strides[axis]!));
   const element = elementOf(block.base) ?? elementOf(call) ?? "float32";
   const pointers: readonly Described[] = [
@@ -151,7 +151,7 @@ function checkedAxes({ bound, line }: Call, rank: number): readonly number[] {
     return known?.kind === "number" ? Number(known.value) : item.kind === "Constant" ? Number(item.value) : NaN;
   });
   if (!axes?.every((axis) => Number.isInteger(axis)))
-    throw new NotImported(
+    throw new UnsupportedConstruct(
       "boundary_check that is no list of numbers, the same in all calls; write the axes as numbers",
       { line },
     );
@@ -167,5 +167,5 @@ function paddingOf(
   if (text === "" || text === null) return {};
   if (text === "zero") return { other: constantOf("float", 0, { line, end }) };
   if (text === "nan") return { other: constantOf("float", "nan", { line, end }) };
-  throw new NotImported('padding_option that is no text; write "zero" or "nan"', { line });
+  throw new UnsupportedConstruct('padding_option that is no text; write "zero" or "nan"', { line });
 }

@@ -4,9 +4,9 @@
  */
 import { targetNames } from "../liveness.js";
 import { assigned, INDEX, ofIndices } from "../node-builders.js";
-import { rewritten, shared, withArguments } from "../rewrite-tree.js";
+import { replaceNodes, memoizeByPosition, withArguments } from "../rewrite-tree.js";
 import type { Call, Expression, FunctionTree, KernelTree, Statement } from "../tree.js";
-import { NotImported } from "../value.js";
+import { UnsupportedConstruct } from "../value.js";
 import { accessThrough, type Block, IndexNames, lengthsOf, partsOf } from "./access-through-block.js";
 
 const MAKE = "tl.make_block_ptr";
@@ -18,7 +18,7 @@ export const hasBlockPointers = ({ functions }: Pick<KernelTree, "functions">): 
 /** @throws NotImported for a block pointer that is used otherwise than for accesses. */
 export function withoutBlockPointers(tree: KernelTree): KernelTree {
   if (!hasBlockPointers(tree)) return tree;
-  const functions = tree.functions.map(shared);
+  const functions = tree.functions.map(memoizeByPosition);
   const taken = new Map<number, ReadonlyMap<string, number>>();
   const done = new Map<number, FunctionTree>();
   const visit = (number: number): void => {
@@ -31,7 +31,7 @@ export function withoutBlockPointers(tree: KernelTree): KernelTree {
       done.set(number, writer.write());
     } catch (error) {
       const tree = functions[number]!;
-      if (error instanceof NotImported && error.line !== undefined && error.inside === undefined) {
+      if (error instanceof UnsupportedConstruct && error.line !== undefined && error.inside === undefined) {
         error.line += tree.line - 1;
         error.inside = tree.name;
       }
@@ -220,7 +220,7 @@ class BlockWriter {
 
   /** A node with its accesses through block pointers written out; their indices are made before it. */
   #accesses<T extends object>(node: T, before?: Statement[]): T {
-    const made = rewritten(node, (each) => {
+    const made = replaceNodes(node, (each) => {
       if (!("kind" in each)) return undefined;
       const expression = each as Expression;
       if (expression.kind === "Attribute") return this.#dtype(expression);
@@ -294,5 +294,5 @@ function itemsOf(given: Expression | readonly Expression[] | undefined, part: st
 function refuse(what: string, line: number): never {
   const remedy =
     "write the address and a mask for each axis of boundary_check in its place, x_ptr + rows[:, None] * stride + cols[None, :]";
-  throw new NotImported(`${what}; ${remedy}`, { line });
+  throw new UnsupportedConstruct(`${what}; ${remedy}`, { line });
 }

@@ -5,13 +5,13 @@
 import { hostValue } from "../host-text.js";
 import type { LiftedTensor } from "../lift/lifted-tensors.js";
 import type { HostTree, KernelTree } from "../tree.js";
-import type { NotedValues } from "./launch-facts.js";
+import type { RecordedValues } from "./launch-facts.js";
 
 /** Undefined unless there is one for each axis of the grid. */
-export function notedGrid(
+export function inferGrid(
   { launch }: KernelTree,
   tensors: readonly LiftedTensor[],
-  noted: NotedValues,
+  noted: RecordedValues,
 ): readonly HostTree[] | undefined {
   const grids = launch?.noted?.map(({ grid }) => grid) ?? [];
   const [first] = grids;
@@ -31,7 +31,7 @@ export function notedGrid(
 function programsOf(
   axis: number,
   tensors: readonly LiftedTensor[],
-  noted: NotedValues,
+  noted: RecordedValues,
   programs: readonly number[],
 ): HostTree | undefined {
   const factors = factorsOf(axis, tensors);

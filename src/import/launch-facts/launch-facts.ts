@@ -10,8 +10,8 @@ export interface Inferred {
 }
 
 /** Sizes and numbers by their names: one map for each launch. */
-export type NotedValues = readonly ReadonlyMap<string, number>[];
+export type RecordedValues = readonly ReadonlyMap<string, number>[];
 
 /** Whether a condition holds of every launch that was noted. */
-export const holdsOfAll = (condition: HostTree, noted: NotedValues): boolean =>
+export const holdsForAllLaunches = (condition: HostTree, noted: RecordedValues): boolean =>
   noted.length > 0 && noted.every((values) => hostValue(condition, values) === true);

@@ -1,7 +1,7 @@
 /** The sizes of lifted tensors in the launches that were noted, from how the tensors lay in memory. */
 import type { LiftedTensor } from "../lift/lifted-tensors.js";
 import type { KernelTree, Layout, NotedNumbers } from "../tree.js";
-import type { NotedValues } from "./launch-facts.js";
+import type { RecordedValues } from "./launch-facts.js";
 
 /**
  * The tensors with a name for each size that the launches show: axes that one index has got a letter for are apart where
@@ -46,7 +46,7 @@ const numbersOf = ({ values }: NotedNumbers): Map<string, number> =>
   new Map(Object.entries(values).map(([name, value]) => [name, Number(value)]));
 
 /** What a launch passes, and the sizes that only tensors have. A size that tensors disagree about has no value. */
-export function notedValues({ launch }: KernelTree, tensors: readonly LiftedTensor[]): NotedValues {
+export function recordedValues({ launch }: KernelTree, tensors: readonly LiftedTensor[]): RecordedValues {
   return (launch?.noted ?? []).map((noted) => valuesOf(noted, tensors));
 }
 

@@ -8,7 +8,7 @@ import { kindOf } from "../value.js";
 import { callsIn } from "./expression-parts.js";
 import type { Access, Binding, Env, Passed } from "./python-access.js";
 import { conditionsOf, linear, type Linear, sizeOf } from "./linear-address.js";
-import { movedBy, type Step } from "./induction-variables.js";
+import { incrementsOf, type Step } from "./induction-variables.js";
 import { widthsOf } from "./constant-strides.js";
 
 const ACCESSES: Readonly<Record<string, { readonly isStore: boolean }>> = {
@@ -17,7 +17,7 @@ const ACCESSES: Readonly<Record<string, { readonly isStore: boolean }>> = {
 };
 
 /** What calls pass to the kernel, whose tree is `tree`. */
-export function passedBy(tree: FunctionTree, { signatures, tuning, launch }: KernelTree): Passed {
+export function callArguments(tree: FunctionTree, { signatures, tuning, launch }: KernelTree): Passed {
   const where = (is: (given: GivenSignature[string]) => boolean): ReadonlySet<string> =>
     new Set(tree.params.map(({ name }) => name).filter((name) => signatures.every((given) => is(given[name]!))));
   // A constant that a config or a launch decides is none that a tensor has.
@@ -107,7 +107,7 @@ class Walk {
         this.#visit(statement.iter);
         const before = this.#env;
         this.#forget(writes([statement]));
-        const steps = movedBy(statement, before, this.#env);
+        const steps = incrementsOf(statement, before, this.#env);
         this.#bindMoved(steps);
         this.#steps.push(new Map(steps.map((step) => [step.statement, step])));
         this.block(statement.body);

@@ -20,7 +20,7 @@ export interface Step {
 }
 
 /** `before` is what names are before the loop, `inside` at the start of each turn. */
-export function movedBy(loop: For, before: Env, inside: Env): readonly Step[] {
+export function incrementsOf(loop: For, before: Env, inside: Env): readonly Step[] {
   const range = rangeOf(loop);
   if (!range) return [];
   const written = [...writes(loop.body), range.index.id];

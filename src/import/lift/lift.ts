@@ -6,11 +6,11 @@ import { withSizesApart } from "../launch-facts/recorded-values.js";
 import { liveAtHead, liveBefore, writes } from "../liveness.js";
 import { onlyComputes } from "../op-calls.js";
 import { constantOf } from "../node-builders.js";
-import { rewritten, shared, withArguments } from "../rewrite-tree.js";
+import { replaceNodes, memoizeByPosition, withArguments } from "../rewrite-tree.js";
 import type { Call, For, FunctionTree, KernelTree, Statement, While } from "../tree.js";
-import { accessesOf, passedBy } from "./address-walk.js";
+import { accessesOf, callArguments } from "./address-walk.js";
 import type { Access } from "./python-access.js";
-import { type Considered, type LiftedTensor, Lifting, withView } from "./lifted-tensors.js";
+import { type LiftDecision, type LiftedTensor, Lifting, withView } from "./lifted-tensors.js";
 
 export interface Lifted {
   /** The kernel with views in place of the accesses that are lifted. */
@@ -30,10 +30,10 @@ export interface LiftedAccess {
 }
 
 /** `only` are the pointers that may become tensors; those that are `masked` keep their masks beside their views. */
-export function lifted(tree: KernelTree, only?: ReadonlySet<string>, masked?: ReadonlySet<string>): Lifted {
+export function liftPointers(tree: KernelTree, only?: ReadonlySet<string>, masked?: ReadonlySet<string>): Lifted {
   const [first, ...helpers] = tree.functions;
-  const kernel = shared(first!);
-  const passed = passedBy(kernel, tree);
+  const kernel = memoizeByPosition(first!);
+  const passed = callArguments(kernel, tree);
   const taken = new Set(kernel.params.map(({ name }) => name));
   const { tensors: found, considered } = new Lifting(accessesOf(kernel, passed), taken, passed, { only, masked });
   const tensors = withSizesApart(tree, found, taken);
@@ -47,7 +47,10 @@ export function lifted(tree: KernelTree, only?: ReadonlySet<string>, masked?: Re
     ),
   );
   return {
-    tree: { ...tree, functions: [withoutAddresses(rewritten(kernel, (each) => calls.get(each as Call))), ...helpers] },
+    tree: {
+      ...tree,
+      functions: [withoutAddresses(replaceNodes(kernel, (each) => calls.get(each as Call))), ...helpers],
+    },
     tensors,
     accesses: considered.map(described).toSorted((a, b) => a.line - b.line),
   };
@@ -61,7 +64,7 @@ function leavesOpen({ base, isStore, call }: Access, tensors: readonly LiftedTen
 
 const withZero = (call: Call): Call => withArguments(call, { ...call.bound, other: constantOf("float", 0, call) });
 
-function described(each: Considered): LiftedAccess {
+function described(each: LiftDecision): LiftedAccess {
   const { base, lost, isStore, call } = each.access;
   return {
     line: call.line,

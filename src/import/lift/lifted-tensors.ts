@@ -1,5 +1,5 @@
 /** Which accesses become views, and the tensors that they are views of. */
-import { arange, asAxis, constantOf } from "../node-builders.js";
+import { arange, expandToAxis, constantOf } from "../node-builders.js";
 import { onlyComputes } from "../op-calls.js";
 import { withArguments } from "../rewrite-tree.js";
 import type { Binary, Call, Expression, View } from "../tree.js";
@@ -31,7 +31,7 @@ export interface LiftedTensor {
 }
 
 /** An access, and the view that it becomes or why it stays as it is. */
-export type Considered = { readonly access: Access } & (
+export type LiftDecision = { readonly access: Access } & (
   { readonly view: View; readonly mask: Expression | undefined } | { readonly why: string }
 );
 
@@ -56,7 +56,7 @@ interface Choice {
 /** A tensor for each pointer parameter of which an access can be a view. */
 export class Lifting {
   readonly tensors: LiftedTensor[] = [];
-  readonly considered: Considered[] = [];
+  readonly considered: LiftDecision[] = [];
   /** Names of sizes that no parameter has, by the index that they bound. */
   readonly #fresh = new Map<string, string>();
 
@@ -252,7 +252,7 @@ function withRows(
   for (const [key, axes] of spanned) {
     const axis = axes.length === 0 ? free.pop() : undefined;
     if (axis === undefined) continue;
-    const row = asAxis(arange(constantOf("int", 1, call), call), axis, rank);
+    const row = expandToAxis(arange(constantOf("int", 1, call), call), axis, rank);
     made.set(key, [...groups.get(key)!, { index: row, env, strides: groups.get(key)![0]!.strides }]);
   }
   return made;

@@ -2,7 +2,7 @@ import { InvalidArgumentError, Option } from "commander";
 import { stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { suggestName } from "../../diagnostics/did-you-mean.js";
-import { GivenTypesError, parseTypes } from "../../import/given-types.js";
+import { TypeListError, parseTypes } from "../../import/given-types.js";
 import type { GivenSignature } from "../../import/tree.js";
 import { thisMachine } from "../devices/machine.js";
 import { importKernel, isEqual } from "../import-check/imported-kernel.js";
@@ -135,7 +135,7 @@ function typesOf(text: string): GivenSignature {
   try {
     return parseTypes(text);
   } catch (error) {
-    throw error instanceof GivenTypesError ? new InvalidArgumentError(error.message) : error;
+    throw error instanceof TypeListError ? new InvalidArgumentError(error.message) : error;
   }
 }
 

@@ -5,10 +5,10 @@ import { hasBlockPointers, withoutBlockPointers } from "../../import/blocks/bloc
 import { helperTypes } from "../../import/helper-types.js";
 import type { Inferred } from "../../import/launch-facts/launch-facts.js";
 import { kernelText, type KernelText, type TextOptions, type Todo } from "../../import/kernel-text.js";
-import { type Lifted, lifted, type LiftedAccess } from "../../import/lift/lift.js";
+import { type Lifted, liftPointers, type LiftedAccess } from "../../import/lift/lift.js";
 import type { LiftedTensor } from "../../import/lift/lifted-tensors.js";
 import { forCalls, type GivenArgument, type KernelTree } from "../../import/tree.js";
-import { NotImported } from "../../import/value.js";
+import { UnsupportedConstruct } from "../../import/value.js";
 import { openWorkspace } from "../devices/workspace.js";
 import { importKernels, isBuildError } from "../invocation/kernels.js";
 import { type Build, buildOnce } from "./build-once.js";
@@ -85,10 +85,10 @@ async function withViews(
   way: TextOptions,
 ): Promise<ImportedKernel> {
   const tree = treeOf(read);
-  const { tensors, accesses } = lifted(tree);
+  const { tensors, accesses } = liftPointers(tree);
   const refused = new Map<string, string>();
   const attemptWith = (params: readonly string[], masks: readonly string[]): Promise<ImportedKernel> =>
-    attempt(read, tools, way, new Map(), lifted(tree, new Set(params), new Set(masks)));
+    attempt(read, tools, way, new Map(), liftPointers(tree, new Set(params), new Set(masks)));
   const wanted = tensors.map(({ param }) => param);
   let best = plain;
   let kept: readonly string[] = [];
@@ -121,7 +121,7 @@ async function withViews(
   const isKept = ({ param }: LiftedAccess): boolean => param !== undefined && kept.includes(param);
   const left = accesses.filter((access) => !isKept(access));
   const found = [
-    ...lifted(tree, new Set(kept), new Set(masked)).accesses.filter(isKept),
+    ...liftPointers(tree, new Set(kept), new Set(masked)).accesses.filter(isKept),
     ...left.map((access) => ({ ...access, why: access.why ?? refused.get(access.param ?? "") })),
   ];
   const first = read.functions[0]!.line - 1;
@@ -142,7 +142,7 @@ async function written(
     const built = await tools.build(text, name);
     return typeof built === "string" ? undefined : { built, parameters };
   } catch (error) {
-    if (!(error instanceof NotImported)) throw error;
+    if (!(error instanceof UnsupportedConstruct)) throw error;
     return undefined;
   }
 }
@@ -242,7 +242,7 @@ async function attempt(
     tree = lift?.tree ?? treeOf(read);
     written = await kernelText(tree, { ...options, tensors });
   } catch (error) {
-    if (!(error instanceof NotImported)) throw error;
+    if (!(error instanceof UnsupportedConstruct)) throw error;
     return { kernel, status: "not imported", reason: error.message, line: error.line ?? line };
   }
   const key = `${calls.length} ${written.text}`;

@@ -4,9 +4,9 @@
  */
 import { cacheKey } from "../../compiled/canonical-json.js";
 import type { CompiledKernel, HostExpression, MissingPrecondition } from "../../compiled/compiled-kernel.js";
-import { holdsOfAll, type Inferred, type NotedValues } from "../../import/launch-facts/launch-facts.js";
-import { notedGrid } from "../../import/launch-facts/infer-grid.js";
-import { notedValues } from "../../import/launch-facts/recorded-values.js";
+import { holdsForAllLaunches, type Inferred, type RecordedValues } from "../../import/launch-facts/launch-facts.js";
+import { inferGrid } from "../../import/launch-facts/infer-grid.js";
+import { recordedValues } from "../../import/launch-facts/recorded-values.js";
 import type { LiftedTensor } from "../../import/lift/lifted-tensors.js";
 import type { KernelTree } from "../../import/tree.js";
 
@@ -28,9 +28,9 @@ export async function inferredOf(
   tensors: readonly LiftedTensor[],
   write: Write,
 ): Promise<Inferred | undefined> {
-  const noted = notedValues(tree, tensors);
+  const noted = recordedValues(tree, tensors);
   if (noted.length === 0 || tensors.length === 0) return undefined;
-  const grid = tree.launch?.grid ? undefined : notedGrid(tree, tensors, noted);
+  const grid = tree.launch?.grid ? undefined : inferGrid(tree, tensors, noted);
   const start = { ...(grid && { grid }), requires: [] };
   const made = await write(start);
   return made && new Inference(noted, made).of(start);
@@ -38,7 +38,7 @@ export async function inferredOf(
 
 class Inference {
   constructor(
-    private readonly noted: NotedValues,
+    private readonly noted: RecordedValues,
     private readonly made: Written,
   ) {}
 
@@ -72,7 +72,7 @@ class Inference {
   #conditionsFor(lacks: readonly MissingPrecondition[], known: readonly HostExpression[]): readonly HostExpression[] {
     const texts = new Set(known.map((each) => cacheKey(each)));
     return lacks.flatMap(({ wanted }) => {
-      const found = wanted.find((each) => !texts.has(cacheKey(each)) && holdsOfAll(each, this.noted));
+      const found = wanted.find((each) => !texts.has(cacheKey(each)) && holdsForAllLaunches(each, this.noted));
       if (found) texts.add(cacheKey(found));
       return found ? [found] : [];
     });

@@ -4,7 +4,7 @@
  */
 import { cacheKey } from "../../compiled/canonical-json.js";
 import type { CompiledKernel, Obligation } from "../../compiled/compiled-kernel.js";
-import { lifted, type Lifted } from "../../import/lift/lift.js";
+import { liftPointers, type Lifted } from "../../import/lift/lift.js";
 import type { Inferred } from "../../import/launch-facts/launch-facts.js";
 import type { KernelTree } from "../../import/tree.js";
 import { inferredOf, type Written } from "./inference.js";
@@ -37,7 +37,7 @@ export async function settled<Kernel>(settling: Settling<Kernel>): Promise<Settl
   const given = new Set<string>();
   let { kept } = settling;
   for (let round = 0; round < MOST_ROUNDS && kept.length > 0; round++) {
-    const lift = withGiven(lifted(tree, new Set(kept), new Set(masked)), given);
+    const lift = withGiven(liftPointers(tree, new Set(kept), new Set(masked)), given);
     const inferred = await inferredOf(tree, lift.tensors, (found) => write(lift, found));
     let wrong: Wrong | undefined;
     for (const each of waysOf(inferred)) {
@@ -60,7 +60,7 @@ export async function settled<Kernel>(settling: Settling<Kernel>): Promise<Settl
   }
   // Without any view there is nothing to refute.
   for (const each of kept) refuted.add(each);
-  return { kernel: await compared(lifted(tree, new Set()), undefined), kept: [], refuted };
+  return { kernel: await compared(liftPointers(tree, new Set()), undefined), kept: [], refuted };
 }
 
 /** With all that was inferred, or with less of it: a mask that always holds then is left out, and the IR may differ. */

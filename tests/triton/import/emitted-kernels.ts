@@ -1,6 +1,6 @@
 /** The kernels of an emitted module as `tilescript import` reads them, with the types of a call. */
 import type { CompiledKernel } from "tilescript";
-import type { GivenArgument, GivenSignature, Known } from "../../../src/import/tree.js";
+import type { GivenArgument, GivenSignature, GlobalBinding } from "../../../src/import/tree.js";
 import { tritonName } from "../../../src/import/given-types.js";
 import { compileCases } from "../../../src/runtime/cases/compile-cases.js";
 import { snakeCase } from "../../../src/codegen/names/names.js";
@@ -40,7 +40,7 @@ export function typesOf(kernel: CompiledKernel): GivenSignature {
   );
 }
 
-function constant(kind: string, value: unknown): Known {
+function constant(kind: string, value: unknown): GlobalBinding {
   if (kind === "dtype") return { what: "dtype", dtype: tritonName(String(value)) };
   const of = { bool: "bool", int: "int", float: "float", string: "str" }[kind] ?? "str";
   return { what: "constant", of, value: value as number };

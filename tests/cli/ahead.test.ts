@@ -14,7 +14,7 @@ import { softmax } from "../../examples/softmax.js";
 import { vectorAdd } from "../../examples/vector-add.js";
 import { drawTests } from "../support/sampled-tests.js";
 import type { TestCase, CompiledKernel } from "../../src/compiled/compiled-kernel.js";
-import { compileAhead } from "../../src/runtime/target-compile/precompile.js";
+import { precompile } from "../../src/runtime/target-compile/precompile.js";
 import { Compilers } from "../../src/runtime/worker/compilers.js";
 import { cases } from "../../src/runtime/cases/arbitrary.js";
 import type { PythonDevice } from "../../src/runtime/devices/devices.js";
@@ -92,7 +92,7 @@ describe("compiling ahead", { timeout: 600_000 }, () => {
     const drawn = fc.sample(cases(kernel, { ...fixed, specializations }), { seed: 2, numRuns: 12 });
     await inWorkspace(kernel, async (workspace) => {
       const requests = requestsOf(kernel, workspace, drawn);
-      const first = await compileAhead(device(), requests);
+      const first = await precompile(device(), requests);
       const compiled = first.compiled.reduce((sum, count) => sum + count, 0);
       expect(compiled).toBeGreaterThan(1);
       expect(first).toMatchObject({ known: 0, processes: 2 });
@@ -100,7 +100,7 @@ describe("compiling ahead", { timeout: 600_000 }, () => {
       expect(there.compiled).toBe(0);
       expect(there.launched).toBeGreaterThanOrEqual(requests.length * (kernel.parts?.length ?? 1));
       // It is all there, and no process is asked.
-      expect(await compileAhead(device(), requests)).toMatchObject({
+      expect(await precompile(device(), requests)).toMatchObject({
         compiled: requests.map(() => 0),
         known: compiled,
       });

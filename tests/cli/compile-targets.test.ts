@@ -11,7 +11,7 @@ import { vectorAdd } from "../../examples/vector-add.js";
 import { compileCases } from "../../src/runtime/cases/compile-cases.js";
 import { allLayouts } from "../../src/runtime/cases/tensor-layouts.js";
 import { drawTests } from "../support/sampled-tests.js";
-import { ownCompilers } from "../../src/runtime/devices/compile-service.js";
+import { localCompilers } from "../../src/runtime/devices/compile-service.js";
 import { compileForTargets, type KernelCompilations } from "../../src/runtime/target-compile/targets.js";
 import { findPython, type PythonEnvironment } from "../../src/runtime/worker/environment.js";
 import type { MachineCode } from "../../src/runtime/worker/protocol.js";
@@ -40,7 +40,7 @@ beforeAll(async () => {
 
 const compile = (kernel: CompiledKernel, targets: string, selection = {}) =>
   compileForTargets([kernel], {
-    service: ownCompilers(environment, { env }),
+    service: localCompilers(environment, { env }),
     env,
     targets: parseTargets(targets),
     selections: [{ seed: 0, ...selection }],
@@ -131,7 +131,7 @@ describe("compiling for targets", { timeout: 300_000 }, () => {
     expect(left).toEqual([]);
     expect(cases.map(({ layouts }) => layouts?.["a"] ?? "contiguous")).toEqual(allLayouts);
     const [found] = await compileForTargets([kernel], {
-      service: ownCompilers(environment, { env }),
+      service: localCompilers(environment, { env }),
       env,
       targets: parseTargets("cuda:90"),
       selections: [one.selection],
@@ -260,7 +260,7 @@ describe("compiling for targets", { timeout: 300_000 }, () => {
     const [before, after] = [env, { ...env, TRITON_PTXAS_PATH: other }];
     const cachedWith = async (given: NodeJS.ProcessEnv): Promise<boolean> => {
       const selections = [{ seed: 0, config: 2 }];
-      const service = ownCompilers(environment, { env: given });
+      const service = localCompilers(environment, { env: given });
       const options = { service, env: given, targets: parseTargets("cuda:80"), selections };
       return (await compileForTargets([large], options))[0]!.compilations[0]!.cached;
     };

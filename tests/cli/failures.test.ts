@@ -6,7 +6,7 @@ import { build } from "tilescript";
 import { drawTests } from "../support/sampled-tests.js";
 import { codeFrame } from "../../src/runtime/report/code-frame.js";
 import { openDevice } from "../../src/runtime/devices/devices.js";
-import { ownCompilers } from "../../src/runtime/devices/compile-service.js";
+import { localCompilers } from "../../src/runtime/devices/compile-service.js";
 import { compileForTargets } from "../../src/runtime/target-compile/targets.js";
 import { findPython } from "../../src/runtime/worker/environment.js";
 import { parseTargets } from "../../src/runtime/system/gpu-targets.js";
@@ -89,7 +89,7 @@ describe("where Triton compiles", { timeout: 120_000 }, () => {
     const { environment } = await findPython();
     const kernels = [failing.badPython, failing.staticAssertion, failing.badAssembly];
     const found = await compileForTargets(await Promise.all(kernels.map(build)), {
-      service: ownCompilers(environment!),
+      service: localCompilers(environment!),
       targets: parseTargets("cuda:90"),
       selections: kernels.map(() => ({ seed: 0 })),
     });

@@ -9,7 +9,7 @@ import type { TestCase, Config } from "../../src/compiled/compiled-kernel.js";
 import { buildWith } from "../../src/pipeline/build.js";
 import { closeDevice, openDevice, type PythonDevice } from "../../src/runtime/devices/devices.js";
 import { openWorkspace } from "../../src/runtime/devices/workspace.js";
-import { misfits } from "../../src/runtime/measure/resource-limits.js";
+import { configsOverResources } from "../../src/runtime/measure/resource-limits.js";
 import { searchInRounds } from "../../src/runtime/measure/staged-search.js";
 import { Compilers } from "../../src/runtime/worker/compilers.js";
 import { copyByGpu } from "../support/fixtures/copy-by-gpu.js";
@@ -40,12 +40,12 @@ test("what a GPU has no room for is known without one", { timeout: 240_000 }, as
     hello: { target } as PythonDevice["hello"],
   });
   try {
-    const left = await misfits(kernel, on(["cuda", 90, 32]), workspace, cases);
+    const left = await configsOverResources(kernel, on(["cuda", 90, 32]), workspace, cases);
     expect([...left].sort(([a], [b]) => a - b)).toEqual([
       [1, expect.stringMatching(/^it needs \d+ bytes of shared memory; the limit is 232448 for a program$/)],
       [2, expect.stringMatching(/^registers spill: each thread keeps \d+ bytes in memory$/)],
     ]);
-    expect(await misfits(kernel, on(["cuda", 999, 32]), workspace, cases)).toEqual(new Map());
+    expect(await configsOverResources(kernel, on(["cuda", 999, 32]), workspace, cases)).toEqual(new Map());
   } finally {
     await Promise.all([compilers.stop(), workspace.remove()]);
   }

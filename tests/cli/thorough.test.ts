@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
 import { drawTests } from "../support/sampled-tests.js";
 import { closeDevice, openDevice, type Device } from "../../src/runtime/devices/devices.js";
-import { verifyGiven, verifyThoroughly } from "../../src/runtime/verify/thorough.js";
+import { reproduceCase, verifyThoroughly } from "../../src/runtime/verify/thorough.js";
 import { verifyCase } from "../../src/runtime/verify/runner.js";
 import type { CompiledKernel } from "../../src/compiled/compiled-kernel.js";
 import { vectorAdd } from "../support/fixtures/vector-add.js";
@@ -131,7 +131,7 @@ describe.each(["interpreter", "eval"] as const)("on the %s", { timeout: 120_000 
         [await build(unstrided), wrong],
       ] as const) {
         const placed = { ...at, layouts: { ...at.layouts, y } };
-        const { outcomes: again } = await verifyGiven(kernel, await device(), placed, { tolerance: {} });
+        const { outcomes: again } = await reproduceCase(kernel, await device(), placed, { tolerance: {} });
         expect({ y, found: again.map((each) => each.status) }).toEqual({ y, found: [expected] });
         // Python's values tell, before the evaluator looks at what has passed and finds why.
         if (expected === "failed" && kind === "interpreter")
@@ -146,7 +146,7 @@ describe.each(["interpreter", "eval"] as const)("on the %s", { timeout: 120_000 
     expect({ status, special: at.special }).toEqual({ status: "failed", special: ["large"] });
     expect(problems[0]).toContain("with 100 and -100 among the inputs, elements are NaN or infinite");
     expect(thorough?.replay).toContain('"special":["large"]');
-    const { outcomes: again } = await verifyGiven(wrong, await device(), at, { tolerance: {} });
+    const { outcomes: again } = await reproduceCase(wrong, await device(), at, { tolerance: {} });
     expect(again.map(({ status: each }) => each)).toEqual(["failed"]);
   });
 

@@ -12,13 +12,13 @@ import {
   type Signature,
   type SpecialValue,
 } from "../../compiled/compiled-kernel.js";
-import { acceptedCase, nearest, reduced } from "./valid-cases.js";
+import { acceptedCase, nearestAcceptedCase, shrinkAccepted } from "./valid-cases.js";
 import { largestTensor } from "./cases.js";
-import { inRange } from "./in-range.js";
+import { clampToRanges } from "./in-range.js";
 import { configsOf } from "./selection.js";
 import { allowed } from "./shapes.js";
 import { UsageError } from "../system/errors.js";
-import { alike, specializationOf } from "./specialization.js";
+import { sameSpecialization, specializationOf } from "./specialization.js";
 import { layoutsOf, placedTensors, sharedLayouts } from "./tensor-layouts.js";
 
 export interface CaseOptions {
@@ -193,7 +193,7 @@ function freeCases(kernel: CompiledKernel, options: CaseOptions, patterned = fal
   // What goes back has its numbers in their ranges. A repaired case may have parts that are not written out.
   const drawnWith = (empty: boolean): fc.Arbitrary<TestCase> =>
     record(empty).map(
-      (at) => inRange(kernel, at, isFree),
+      (at) => clampToRanges(kernel, at, isFree),
       (at) => asDrawn(kernel, at as TestCase, special),
     );
   const isRight = (at: TestCase): boolean => isAffordable(kernel, at, options) && kernel.refusal(at) === undefined;
@@ -214,8 +214,8 @@ function repaired(kernel: CompiledKernel, drawn: TestCase, options: CaseOptions)
   const fixed = Object.entries(options.sizes ?? {});
   const isTaken = (each: TestCase): boolean =>
     kernel.refusal(each) === undefined && fixed.every(([name, size]) => each.sizes[name] === size);
-  const start = reduced(kernel, base.at, isSmall, isTaken);
-  return nearest(kernel, at, start, (each) => isTaken(each) && (isSmall(each) || !isSmall(start)));
+  const start = shrinkAccepted(kernel, base.at, isSmall, isTaken);
+  return nearestAcceptedCase(kernel, at, start, (each) => isTaken(each) && (isSmall(each) || !isSmall(start)));
 }
 
 /**
@@ -247,7 +247,7 @@ function likeOne(kernel: CompiledKernel, one: TestCase, drawn: TestCase, options
     seed: drawn.seed,
   };
   const sizes = Object.entries(drawn.sizes).map(
-    ([name, size]) => [name, size && alike(one.sizes[name]!, size)] as const,
+    ([name, size]) => [name, size && sameSpecialization(one.sizes[name]!, size)] as const,
   );
   const redrawn: TestCase = { ...at, sizes: Object.fromEntries(sizes) };
   if (!isAffordable(kernel, redrawn, options) || kernel.refusal(redrawn) !== undefined) return at;

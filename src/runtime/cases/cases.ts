@@ -9,7 +9,7 @@ import {
   formatSizes,
   type TensorSignature,
 } from "../../compiled/compiled-kernel.js";
-import { acceptedCase, nearest, reduced } from "./valid-cases.js";
+import { acceptedCase, nearestAcceptedCase, shrinkAccepted } from "./valid-cases.js";
 import { caseText, describeCase } from "./case-text.js";
 import { configsOf, type Selection } from "./selection.js";
 import { caseOf, declaredShapes, givenShape, type Shape, shrink, usualShapes, withOutputs } from "./shapes.js";
@@ -167,8 +167,13 @@ function fitted(kernel: CompiledKernel, at: TestCase, limits: Limits): TestCase 
   if (kernel.refusal(at) === undefined) return at;
   const base = acceptedCase(kernel, at.config);
   if ("refusal" in base) return at;
-  const small = reduced(kernel, base.at, (each) => isAffordable(kernel, each, limits));
-  return nearest(kernel, at, small, (each) => kernel.refusal(each) === undefined && isAffordable(kernel, each, limits));
+  const small = shrinkAccepted(kernel, base.at, (each) => isAffordable(kernel, each, limits));
+  return nearestAcceptedCase(
+    kernel,
+    at,
+    small,
+    (each) => kernel.refusal(each) === undefined && isAffordable(kernel, each, limits),
+  );
 }
 
 /** The case with and without its optional tensors: both, or alternately. */

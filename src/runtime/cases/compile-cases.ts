@@ -1,7 +1,7 @@
 /** What to compile: every config with every dtype, flag, choice and declared number, and inputs in each layout. */
 import { cacheKey } from "../../compiled/canonical-json.js";
 import type { TestCase, CompiledKernel, Layout } from "../../compiled/compiled-kernel.js";
-import { acceptedCase, nearest } from "./valid-cases.js";
+import { acceptedCase, nearestAcceptedCase } from "./valid-cases.js";
 import { withAndWithout } from "./cases.js";
 import { configsOf, type Selection } from "./selection.js";
 import { caseOf, constexprDims, declaredShapes, givenShape, type Shape, usualShapes } from "./shapes.js";
@@ -71,7 +71,7 @@ function preferred(shapes: readonly Shape[], { constexprs }: Variant): readonly 
 function near(kernel: CompiledKernel, at: TestCase, { sizes }: Selection): TestCase | undefined {
   const base = sizes ? undefined : acceptedCase(kernel, at.config);
   if (!base || "refusal" in base) return undefined;
-  const found = nearest(kernel, at, base.at, (each) => kernel.refusal(each) === undefined);
+  const found = nearestAcceptedCase(kernel, at, base.at, (each) => kernel.refusal(each) === undefined);
   const rest = ({ dtypes, constexprs, layouts }: TestCase): string => cacheKey([dtypes, constexprs, layouts]);
   return rest(found) === rest(at) ? found : undefined;
 }

@@ -2,7 +2,7 @@
 import { type TestCase, type CompiledKernel, passedConstexprs } from "../../compiled/compiled-kernel.js";
 
 /** The case with each number of `free` moved into its declared range by as much as it lies outside, modulo the range. */
-export function inRange(kernel: CompiledKernel, at: TestCase, free: (name: string) => boolean): TestCase {
+export function clampToRanges(kernel: CompiledKernel, at: TestCase, free: (name: string) => boolean): TestCase {
   const { scalars, constexprs } = kernel.signature;
   const ranged = [...scalars, ...passedConstexprs({ constexprs })].filter(({ name, range }) => range && free(name));
   if (ranged.length === 0) return at;

@@ -12,7 +12,7 @@ export interface Sweep {
   readonly values: readonly number[];
 }
 
-export interface Measured {
+export interface BenchmarkCase {
   readonly selection: Selection;
   /** Instead of the author's. */
   readonly shapes?: readonly Pick<Selection, "sizes" | "scalars" | "constexprs">[];
@@ -41,7 +41,7 @@ export function parseSweep(text: string): Sweep {
 /** The cases, each with a config that accepts it, and the cases that no config accepts. */
 export function measuredCases(
   kernel: CompiledKernel,
-  { selection, shapes, sweep }: Measured,
+  { selection, shapes, sweep }: BenchmarkCase,
 ): { readonly cases: readonly TestCase[]; readonly left: readonly string[] } {
   const left = new Set<string>();
   const found = new Map<string, TestCase>();
@@ -64,7 +64,7 @@ interface Shape {
   readonly given?: Readonly<Record<string, number | boolean | string>>;
 }
 
-function shapesToMeasure(kernel: CompiledKernel, shapes: Measured["shapes"], sweep: Sweep | undefined): Shape[] {
+function shapesToMeasure(kernel: CompiledKernel, shapes: BenchmarkCase["shapes"], sweep: Sweep | undefined): Shape[] {
   const { name } = kernel.signature;
   const own = kernel.shapes.map((sizes, i): Shape => ({ sizes, given: kernel.arguments?.[i] ?? {} }));
   const base = shapes

@@ -78,6 +78,6 @@ export interface Outcome {
 }
 
 /** Whether elements of the case were compared with the reference, and all were right. An empty tensor shows nothing. */
-export function isShown({ status, comparisons }: Outcome): boolean {
+export function wasCompared({ status, comparisons }: Outcome): boolean {
   return status === "passed" && comparisons.some(({ total }) => total > 0);
 }

@@ -1,6 +1,6 @@
 /** Sizes to try: the author's, and ones, primes, aligned sizes and sizes beyond a block; and cases made of them. */
 import type { TestCase, CompiledKernel, Layout, Signature, TensorSignature } from "../../compiled/compiled-kernel.js";
-import { inRange } from "./in-range.js";
+import { clampToRanges } from "./in-range.js";
 import type { Selection } from "./selection.js";
 import type { Variant } from "./variants.js";
 import { allLayouts, layoutsOf, placedTensors, sharedLayouts } from "./tensor-layouts.js";
@@ -158,5 +158,5 @@ export function caseOf(
     seed,
   };
   const known = [...signature.scalars, ...signature.constexprs].filter(({ default: value }) => value !== undefined);
-  return inRange(kernel, at, (name) => !(name in given) && !known.some((each) => each.name === name));
+  return clampToRanges(kernel, at, (name) => !(name in given) && !known.some((each) => each.name === name));
 }

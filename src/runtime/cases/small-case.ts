@@ -1,6 +1,6 @@
 /** A case that is small enough for a picture, and large enough to show several programs and masked edges. */
 import type { TestCase, CompiledKernel, Config } from "../../compiled/compiled-kernel.js";
-import { acceptedCase, nearest, reduced } from "./valid-cases.js";
+import { acceptedCase, nearestAcceptedCase, shrinkAccepted } from "./valid-cases.js";
 import { costOf, largestTensor } from "./cases.js";
 import type { Selection } from "./selection.js";
 
@@ -33,8 +33,8 @@ export function smallCase(
     kernel.refusal(at) === undefined &&
     largestTensor(kernel, at) <= ELEMENTS &&
     costOf(kernel, at, { op: OP }) <= LANES;
-  const least = reduced(kernel, from, isRight);
-  return { at: nearest(kernel, { ...from, sizes: wantedSizes(kernel, config) }, least, isRight) };
+  const least = shrinkAccepted(kernel, from, isRight);
+  return { at: nearestAcceptedCase(kernel, { ...from, sizes: wantedSizes(kernel, config) }, least, isRight) };
 }
 
 function wantedSizes({ signature, configs }: CompiledKernel, config: number): Record<string, number> {

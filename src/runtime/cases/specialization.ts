@@ -18,7 +18,7 @@ export function specializationOf(kernel: CompiledKernel, at: TestCase): string {
 }
 
 /** A number near `size` that Triton specializes like `pattern`. */
-export function alike(pattern: number, size: number): number {
+export function sameSpecialization(pattern: number, size: number): number {
   const kind = kindOf(pattern);
   if (kind === ONE || pattern === 0) return pattern;
   const quotient = Math.max(1, Math.floor(size / kind));

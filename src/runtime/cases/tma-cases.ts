@@ -5,7 +5,7 @@ import type { TestCase, CompiledKernel } from "../../compiled/compiled-kernel.js
 const MOVABLE = 8;
 
 /** The case with the next sizes that are multiples, in plain layouts, where the kernel takes such; or else as it is. */
-export function movableCase(kernel: CompiledKernel, at: TestCase): TestCase {
+export function tmaCompatibleCase(kernel: CompiledKernel, at: TestCase): TestCase {
   const { layouts: _, ...rest } = at;
   const sizes = Object.entries(at.sizes).map(([name, size]) => [name, Math.ceil(size / MOVABLE) * MOVABLE] as const);
   const moved = { ...rest, sizes: Object.fromEntries(sizes) };

@@ -72,7 +72,7 @@ const isSize = (value: unknown): boolean => Number.isInteger(value) && Number(va
  * The case itself if it is right; else one that is, with the same dtypes, constexprs, layouts and sizes as far as the
  * kernel accepts them. `base` is accepted; `isRight` also asks for that.
  */
-export function nearest(
+export function nearestAcceptedCase(
   kernel: CompiledKernel,
   at: TestCase,
   base: TestCase,
@@ -151,7 +151,7 @@ function firstOf<From, To>(from: readonly From[], to: (each: From) => To | undef
 }
 
 /** An accepted case with smaller sizes, as small as is affordable if the kernel accepts such sizes. */
-export function reduced(
+export function shrinkAccepted(
   kernel: CompiledKernel,
   from: TestCase,
   isAffordable: (at: TestCase) => boolean,

@@ -10,10 +10,10 @@ import { diagnosticText, explainHint } from "../report/code-frame.js";
 import type { KernelCommand, PlainCommand, Runnable } from "../invocation/command.js";
 import { thisMachine } from "../devices/machine.js";
 import { kernelCommands, plainCommands } from "../commands/index.js";
-import { choose, importKernels, isBuildError, kernelFiles } from "../invocation/kernels.js";
+import { selectKernels, importKernels, isBuildError, kernelFiles } from "../invocation/kernels.js";
 import { version } from "../system/package-folder.js";
 import { EnvironmentError, exitCodes, UsageError } from "../system/errors.js";
-import { withRemedy } from "../report/remedy.js";
+import { splitRemedy } from "../report/remedy.js";
 import type { Problem } from "../report/reports.js";
 import { keepOutput, printJson, terminal, type Streams, watchOutput } from "../system/streams.js";
 import { thrownDiagnostics } from "./uncaught-errors.js";
@@ -127,7 +127,7 @@ async function runKernels(
   command.checkOptions?.(given);
   const files = await find();
   if (given.watch) return watch(files, streams);
-  const job = await command.plan(choose(await kernels(files), given.kernel), given, streams);
+  const job = await command.plan(selectKernels(await kernels(files), given.kernel), given, streams);
   return job(thisMachine);
 }
 
@@ -189,7 +189,7 @@ function ending(error: unknown, verbose: boolean): Ending {
   const isWanted = verbose || Boolean(process.env["TILESCRIPT_DEBUG"]);
   const stack = isWanted && !isBuildError(error) && error instanceof Error ? [error.stack ?? ""] : [];
   const message = [...diagnostics.map(diagnosticText), ...stack].join("\n");
-  const told = diagnostics.map(withRemedy);
+  const told = diagnostics.map(splitRemedy);
   return { code: diagnostics[0]!.code, message, exitCode: exitCodes.failed, diagnostics: told };
 }
 

@@ -3,11 +3,11 @@ import { proofDiagnostics, proofSummary } from "../report/proof-text.js";
 import { isBuildError } from "../invocation/kernels.js";
 import { options, type JsonOptions } from "../invocation/options.js";
 import { exitCodes } from "../system/errors.js";
-import { withRemedy } from "../report/remedy.js";
+import { splitRemedy } from "../report/remedy.js";
 import type { CheckReport } from "../report/reports.js";
 import { keptProofs } from "../system/proof-cache.js";
 import { printJson } from "../system/streams.js";
-import { wantedFor } from "../report/suggest-requires.js";
+import { suggestRequires } from "../report/suggest-requires.js";
 import type { KernelCommand } from "../invocation/command.js";
 
 export const check: KernelCommand<JsonOptions> = {
@@ -22,7 +22,7 @@ export const check: KernelCommand<JsonOptions> = {
         const compiled = await kernel.compile();
         const { signature, configs, warnings } = compiled;
         const proof = compiled.proof(cache);
-        const diagnostics = [...warnings, ...proofDiagnostics(proof, wantedFor(compiled, proof))];
+        const diagnostics = [...warnings, ...proofDiagnostics(proof, suggestRequires(compiled, proof))];
         const right = diagnostics.every(({ severity }) => severity !== "error");
         found.push({ kernel: signature.name, ok: right, configs: configs.length, diagnostics, proof });
       } catch (error) {
@@ -38,7 +38,7 @@ export const check: KernelCommand<JsonOptions> = {
     }
     const wrong = found.flatMap(({ diagnostics }) => diagnostics).find(({ severity }) => severity === "error");
     if (wrong) streams.err(`${explainHint(wrong.code)}\n`);
-    const told = found.map((each) => ({ ...each, diagnostics: each.diagnostics.map(withRemedy) }));
+    const told = found.map((each) => ({ ...each, diagnostics: each.diagnostics.map(splitRemedy) }));
     if (json) printJson(streams, { ok, kernels: told } satisfies CheckReport);
     return async () => (ok ? exitCodes.ok : exitCodes.failed);
   },

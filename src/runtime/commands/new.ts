@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { writeOutput } from "../system/files.js";
 import { options, type JsonOptions } from "../invocation/options.js";
-import { above, packageFolder } from "../system/package-folder.js";
+import { findUp, packageFolder } from "../system/package-folder.js";
 import { exitCodes, UsageError } from "../system/errors.js";
 import type { NewReport } from "../report/reports.js";
 import { printJson } from "../system/streams.js";
@@ -48,7 +48,7 @@ export const create: PlainCommand<JsonOptions & { readonly project?: true }> = {
 
 /** The command that adds the packages that the files import, where some are missing. Any kind of module will do. */
 function missing(file: string): readonly string[] {
-  const packages = ["tsx", "vitest", "fast-check"].filter((name) => !above(file, join("node_modules", name)));
+  const packages = ["tsx", "vitest", "fast-check"].filter((name) => !findUp(file, join("node_modules", name)));
   return packages.length > 0 ? [`npm install --save-dev ${packages.join(" ")}`] : [];
 }
 

@@ -14,7 +14,7 @@ import type { RunReport } from "../report/reports.js";
 import { printJson, progress, type Streams } from "../system/streams.js";
 import { summarize } from "../verify/summary.js";
 import type { Verification } from "../verify/plan-cases.js";
-import type { Job, Runnable } from "../invocation/command.js";
+import type { CommandTask, Runnable } from "../invocation/command.js";
 
 /** How a command verifies one kernel; `show` displays its progress. */
 export type Verify = (
@@ -29,7 +29,7 @@ export async function planVerification(
   given: SelectionOptions & DeviceOptions,
   streams: Streams,
   prepare: (kernel: CompiledKernel) => Verify,
-): Promise<Job> {
+): Promise<CommandTask> {
   const compiled = await compileAll(kernels);
   warn(compiled, streams);
   const prepared = compiled.map((kernel) => ({ kernel, verify: prepare(kernel) }));

@@ -1,4 +1,4 @@
-import { aheadText, compileAhead, inEveryConfig } from "../target-compile/precompile.js";
+import { aheadText, precompile, inEveryConfig } from "../target-compile/precompile.js";
 import { caseText } from "../cases/case-text.js";
 import { closeDevice, type PythonDevice } from "../devices/devices.js";
 import { failureOf } from "../cases/failure.js";
@@ -88,7 +88,7 @@ async function warm(
     const each = cases.map((at) =>
       inEveryConfig(kernel, at, device.hello.target).map((one) => runRequest(kernel, workspace.module, one)),
     );
-    const { compiled } = await compileAhead(device, each.flat(), onCompiled);
+    const { compiled } = await precompile(device, each.flat(), onCompiled);
     const owners = each.flatMap((requests, i) => requests.map(() => i));
     for (const [i, at] of cases.entries()) {
       const ahead = compiled.reduce((sum, count, place) => sum + (owners[place] === i ? count : 0), 0);

@@ -8,7 +8,7 @@ import { deviceOf, measuring, options, type JsonOptions, type MeasuringOptions }
 import { exitCodes, UsageError } from "../system/errors.js";
 import type { ProfileReport } from "../report/reports.js";
 import { printJson } from "../system/streams.js";
-import type { Elsewhere } from "../devices/devices.js";
+import type { RemoteMachine } from "../devices/devices.js";
 import { keyOfText } from "../system/json-cache.js";
 import { shellWord } from "../system/shell.js";
 import { pythonFolder } from "../worker/start-python.js";
@@ -67,7 +67,7 @@ function profileText({ kernel, file, commands, fetch }: Profiled): string {
 
 /** The module goes there too; the commands run there through ssh, in the folder of the module. */
 async function profiledThere(
-  { host, environment }: Elsewhere,
+  { host, environment }: RemoteMachine,
   kernel: CompiledKernel,
   at: TestCase,
   python: string,

@@ -27,9 +27,9 @@ import {
 } from "../measure/candidates.js";
 import { limitsOf } from "../measure/roofline.js";
 import { roundsBudget, searchInRounds } from "../measure/staged-search.js";
-import { shortlist, type Shortlisted, tryingOrder } from "../measure/shortlist.js";
-import { bestOf, parseBudget, search, winners, type Budget } from "../measure/tuner.js";
-import { chosenFrom, ownConfigs, withFound } from "../measure/own-configs.js";
+import { rankCandidates, type Shortlisted, tryingOrder } from "../measure/shortlist.js";
+import { bestOf, parseBudget, search, fastestConfigs, type Budget } from "../measure/tuner.js";
+import { chosenFrom, ownConfigs, mergeConfigs } from "../measure/own-configs.js";
 import type { KernelCommand, Runnable } from "../invocation/command.js";
 
 interface TuneOptions extends MeasuringOptions {
@@ -174,7 +174,7 @@ async function prepare(runnable: Runnable, given: TuneOptions, streams: Streams)
       runnable,
       source,
       plan: async (gpu) => {
-        const { kept, pruned } = shortlist(source, cases, gpu);
+        const { kept, pruned } = rankCandidates(source, cases, gpu);
         const plan = await planned(kept, pruned, gpu);
         if (!given.dryRun) return plan;
         const first = firstOf(plan, gpu);
@@ -245,7 +245,7 @@ async function searchOn(
       for (const file of await appendRecords(results, contextOf("tune", device), [measured]))
         streams.err(`wrote ${file}\n`);
     }
-    return { facts, searched, best, configs: winners(kernel, best) };
+    return { facts, searched, best, configs: fastestConfigs(kernel, best) };
   } finally {
     show("");
   }
@@ -290,7 +290,7 @@ async function write(
     configs.length === 0 ? [] : [{ configs, kind: hello.deviceName, architecture: hello.target }],
   );
   if (onEach.length === 0) return {};
-  if (bake !== undefined) await writeOutput(bake, (await runnable.compile(withFound(source, onEach))).python);
+  if (bake !== undefined) await writeOutput(bake, (await runnable.compile(mergeConfigs(source, onEach))).python);
   const written = intoSource ? await rewriteConfigs(source, onEach) : undefined;
   return { ...(written !== undefined && { written }), ...(bake !== undefined && { baked: bake }) };
 }

@@ -9,7 +9,7 @@ import {
 import { UsageError } from "../system/errors.js";
 import { refuseRefuted } from "../report/proof-text.js";
 import { jsonProblem } from "../report/json.js";
-import { verifyGiven, verifyThoroughly } from "../verify/thorough.js";
+import { reproduceCase, verifyThoroughly } from "../verify/thorough.js";
 import type { KernelCommand } from "../invocation/command.js";
 import { planVerification } from "./plan-verification.js";
 
@@ -54,7 +54,7 @@ export const verify: KernelCommand<VerifyOptions> = {
       const deadlineMs = given.deadline * 1000;
       if (given.case) {
         const at = caseFor(kernel, given.case);
-        return (device) => verifyGiven(kernel, device, at, { tolerance, deadlineMs });
+        return (device) => reproduceCase(kernel, device, at, { tolerance, deadlineMs });
       }
       refuseRefuted(kernel.proof());
       const selection = selectionFor(kernel, given);

@@ -1,6 +1,6 @@
 /** Who compiles with Triton: processes of this machine, or actors on the CPUs of a Ray cluster. */
 import type { DeviceName } from "../../compiled/device-names.js";
-import { Fleet } from "../remote/ray-cluster.js";
+import { RayClusterClient } from "../remote/ray-cluster.js";
 import { Compilers } from "../worker/compilers.js";
 import type { PythonEnvironment } from "../worker/environment.js";
 import type { Remote } from "../worker/host.js";
@@ -33,7 +33,7 @@ export interface CompileServiceOptions {
 }
 
 /** Processes of this machine, started when there is work. */
-export function ownCompilers(
+export function localCompilers(
   { python, versions }: PythonEnvironment,
   { processes, env, onOutput }: Omit<CompileServiceOptions, "device" | "python"> = {},
 ): CompileService {
@@ -54,7 +54,15 @@ export async function compileFarm(
 ): Promise<CompileService> {
   const count = parseDevice(name).workers ?? processes;
   const own = await pythonWithRay(name, { python, env });
-  const fleet = await Fleet.open({ address, python: own.python, name, device: "compiler", count, env, onOutput });
+  const fleet = await RayClusterClient.open({
+    address,
+    python: own.python,
+    name,
+    device: "compiler",
+    count,
+    env,
+    onOutput,
+  });
   const [first] = fleet.seats;
   const problem = first ? problemOf(fleet.seats) : "the cluster has no CPU to compile on";
   if (!first || problem !== undefined) {

@@ -93,13 +93,13 @@ export async function openDevice(options: DeviceOptions): Promise<Device> {
 }
 
 /** A machine with a Python that can run emitted modules. */
-export interface Elsewhere {
+export interface RemoteMachine {
   readonly host: Host;
   readonly environment: PythonEnvironment;
 }
 
 /** Connects to another machine and finds the Python there. Throws EnvironmentError. */
-export async function openElsewhere(address: SshAddress, options: DeviceOptions): Promise<Elsewhere> {
+export async function openElsewhere(address: SshAddress, options: DeviceOptions): Promise<RemoteMachine> {
   if (address.python !== undefined && options.python !== undefined)
     throw new UsageError(`--python: ${options.device} names a Python already; leave out one of them`);
   const host = await RemoteHost.open(address, options);

@@ -1,12 +1,12 @@
 /** What the machine offers: a Python, devices. To ask takes seconds, so commands ask after all their checks. */
 import { EnvironmentError } from "../system/errors.js";
-import { compileFarm, type CompileService, type CompileServiceOptions, ownCompilers } from "./compile-service.js";
+import { compileFarm, type CompileService, type CompileServiceOptions, localCompilers } from "./compile-service.js";
 import { findPython, type DiscoveryOptions, type PythonEnvironment } from "../worker/environment.js";
 import { parseDevice } from "./device-name.js";
 import {
   type Device,
   type DeviceOptions,
-  type Elsewhere,
+  type RemoteMachine,
   missingPython,
   openDevices,
   openElsewhere,
@@ -25,7 +25,7 @@ export interface Machine {
    */
   devices(options: DeviceOptions): Promise<readonly [Device, ...Device[]]>;
   /** The machine that a device is part of, with its Python; undefined for this machine. Throws EnvironmentError. */
-  elsewhere(options: DeviceOptions): Promise<Elsewhere | undefined>;
+  elsewhere(options: DeviceOptions): Promise<RemoteMachine | undefined>;
   /** Throws EnvironmentError if there is none. */
   gpus(
     purpose: Parameters<typeof openGpus>[0],
@@ -42,7 +42,7 @@ export const thisMachine: Machine = {
   async compilers(options) {
     const { ray } = parseDevice(options.device);
     return ray === undefined
-      ? ownCompilers(await this.python({ python: options.python }), options)
+      ? localCompilers(await this.python({ python: options.python }), options)
       : compileFarm(ray, options);
   },
   devices: openDevices,

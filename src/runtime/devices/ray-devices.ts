@@ -1,5 +1,5 @@
 /** The devices of a Ray cluster: one for each kind of GPU, or for each node, whose workers are its actors. */
-import { Fleet, type Seat } from "../remote/ray-cluster.js";
+import { RayClusterClient, type RayActor } from "../remote/ray-cluster.js";
 import {
   type DiscoveryOptions,
   findPython,
@@ -24,7 +24,7 @@ export async function openCluster(
   const { python } = await pythonWithRay(device, options);
   const worker = kind === "eval" ? "auto" : kind;
   const compilers = byNode ? processes : undefined;
-  const fleet = await Fleet.open({
+  const fleet = await RayClusterClient.open({
     ...options,
     address,
     python,
@@ -57,7 +57,7 @@ type Numbers = readonly [number, ...number[]];
 
 /** The numbers of seats that run kernels, by what they run on. A time or a config of one kind says nothing about another. */
 export function kindsOf(
-  seats: readonly Pick<Seat, "hello" | "node">[],
+  seats: readonly Pick<RayActor, "hello" | "node">[],
   { model = "", byNode = false }: { readonly model?: string | undefined; readonly byNode?: boolean } = {},
 ): readonly Numbers[] {
   const kinds = new Map<string, [number, ...number[]]>();
@@ -72,12 +72,12 @@ export function kindsOf(
 }
 
 /** Why the nodes' environments can't be used; they must be alike, because a result shall not depend on the node. */
-export function problemOf(seats: readonly Seat[]): string | undefined {
+export function problemOf(seats: readonly RayActor[]): string | undefined {
   for (const { hello, place, python } of seats) {
     const problem = unsupported(hello.versions);
     if (problem) return `${python} on ${place}: ${problem}`;
   }
-  const said = ({ hello: { versions } }: Seat) => `torch ${versions.torch} and triton ${versions.triton}`;
+  const said = ({ hello: { versions } }: RayActor) => `torch ${versions.torch} and triton ${versions.triton}`;
   const [first] = seats;
   const other = first && seats.find((seat) => said(seat) !== said(first));
   return other && `${first.place} has ${said(first)}, ${other.place} ${said(other)}; install the same on all nodes`;
@@ -89,14 +89,14 @@ interface Grouping {
   readonly byNode: boolean;
 }
 
-function devicesOf(fleet: Fleet, grouping: Grouping): readonly [PythonDevice, ...PythonDevice[]] {
+function devicesOf(fleet: RayClusterClient, grouping: Grouping): readonly [PythonDevice, ...PythonDevice[]] {
   const [first, ...others] = kindsOf(fleet.seats, grouping).map((seats) => deviceOf(fleet, seats, grouping));
   if (first) return [first, ...others];
   const names = [...new Set(fleet.seats.map(({ hello }) => hello.deviceName))].join(", ");
   throw new EnvironmentError(`${fleet.name}: the cluster has no such GPU; it has ${names}`);
 }
 
-function deviceOf(fleet: Fleet, seats: Numbers, { isNamed, byNode }: Grouping): PythonDevice {
+function deviceOf(fleet: RayClusterClient, seats: Numbers, { isNamed, byNode }: Grouping): PythonDevice {
   const { hello, python, node, place } = fleet.seats[seats[0]]!;
   // `kindsOf` leaves out the others.
   const device = hello.device as HelloResult["device"];
@@ -115,12 +115,12 @@ function deviceOf(fleet: Fleet, seats: Numbers, { isNamed, byNode }: Grouping): 
 }
 
 /** Actors of a cluster that answer in turn. */
-function poolOf(fleet: Fleet, seats: readonly number[]): WorkerPool {
+function poolOf(fleet: RayClusterClient, seats: readonly number[]): WorkerPool {
   return new WorkerPool(seats.map((seat) => ({ worker: fleet.server(seat), place: fleet.seats[seat]!.place })));
 }
 
 /** The actors that compile on a node. Without any, its workers compile what they launch. */
-function compilersOn(fleet: Fleet, node: string): AheadCompilers | undefined {
+function compilersOn(fleet: RayClusterClient, node: string): AheadCompilers | undefined {
   const seats = [...fleet.seats.keys()].filter((seat) => {
     const { hello, node: own } = fleet.seats[seat]!;
     return hello.device === "compiler" && own === node;
@@ -129,7 +129,7 @@ function compilersOn(fleet: Fleet, node: string): AheadCompilers | undefined {
 }
 
 /** Actors that compile, each job on the next one that is free. */
-export function compilersOf(fleet: Fleet, seats: readonly number[]): AheadCompilers {
+export function compilersOf(fleet: RayClusterClient, seats: readonly number[]): AheadCompilers {
   const pool = poolOf(fleet, seats);
   return {
     started: pool.size,

@@ -17,7 +17,7 @@ import type { ImportOutcome } from "../report/reports.js";
 import type { Worker } from "../worker/worker.js";
 import type { Written } from "./inference.js";
 import type { Scratch } from "./scratch.js";
-import { settled } from "./refine-views.js";
+import { refineViews } from "./refine-views.js";
 
 export type ImportedKernel = ImportOutcome & {
   readonly kernel: string;
@@ -55,18 +55,18 @@ interface KernelTools extends ImportTools {
 export async function importKernel(read: ReadKernel, tools: ImportTools): Promise<ImportedKernel> {
   const { name: kernel, line } = read;
   if ("refused" in read) return { kernel, status: "not imported", reason: read.refused, line };
-  const imported = await inTheFirstWay(read, { ...tools, build: buildOnce(tools) });
+  const imported = await firstEqualStrategy(read, { ...tools, build: buildOnce(tools) });
   return hasBlockPointers(read) ? { ...imported, blockPointers: true } : imported;
 }
 
 /** The kernel in the plainest way to write it that is equal. */
-async function inTheFirstWay(read: Read, tools: KernelTools): Promise<ImportedKernel> {
+async function firstEqualStrategy(read: Read, tools: KernelTools): Promise<ImportedKernel> {
   const { specialize } = tools;
   const options: TextOptions = specialize ? { specialize, decides: specialize.size === 0 } : {};
-  const calls = alike(read.calls, specialize);
+  const calls = compatibleCalls(read.calls, specialize);
   let imported: ImportedKernel | undefined;
   const tried = new Map<string, ImportedKernel>();
-  for (const [served, way] of waysOf(calls, read, options)) {
+  for (const [served, way] of strategies(calls, read, options)) {
     const [next, found] = await attemptApart(only(read, served, way), tools, way, tried);
     imported = { ...next, ...share(served, read) };
     if (!isEqual(imported)) continue;
@@ -105,7 +105,7 @@ async function withViews(
     if (!kept.includes(param)) await keep([param], [param]);
   }
   if (read.launch && kept.length > 0) {
-    const found = await settled({
+    const found = await refineViews({
       tree,
       kept,
       masked,
@@ -162,7 +162,7 @@ const FURTHER: readonly TextOptions[] = [
 ];
 
 /** The ways to write a kernel, the plainest first, each with the calls that it serves. */
-function waysOf(
+function strategies(
   calls: readonly ReadCall[],
   read: Read,
   options: TextOptions,
@@ -196,7 +196,7 @@ const share = (calls: readonly ReadCall[], read: Read): Pick<ImportedKernel, "ca
  * The calls that one kernel file can serve: those that pass the same kinds of arguments as the first, and the same values
  * of what is fixed.
  */
-function alike(calls: readonly ReadCall[], specialize: ReadonlySet<string> | undefined): readonly ReadCall[] {
+function compatibleCalls(calls: readonly ReadCall[], specialize: ReadonlySet<string> | undefined): readonly ReadCall[] {
   const kindOf = (given: GivenArgument, name: string): string => {
     if (given.kind === "descriptor") return `descriptor ${given.block.length} ${given.padding}`;
     if (given.kind !== "constant") return given.kind === "pointer" ? "pointer" : given.dtype;

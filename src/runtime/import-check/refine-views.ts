@@ -10,7 +10,7 @@ import type { KernelTree } from "../../import/tree.js";
 import { inferredOf, type Written } from "./inference.js";
 
 /** How a kernel is written, and compared with the original. */
-export interface Settling<Kernel> {
+export interface RefinementTools<Kernel> {
   readonly tree: KernelTree;
   /** The pointers that became tensors, and those of them that keep their masks. */
   readonly kept: readonly string[];
@@ -20,7 +20,7 @@ export interface Settling<Kernel> {
   compared(lift: Lifted, inferred: Inferred | undefined): Promise<Kernel | undefined>;
 }
 
-export interface Settled<Kernel> {
+export interface RefinedKernel<Kernel> {
   /** Undefined where the kernel is best as it was. */
   readonly kernel: Kernel | undefined;
   readonly kept: readonly string[];
@@ -31,7 +31,7 @@ export interface Settled<Kernel> {
 /** Pointers again, and outputs of the caller: each may show something else. */
 const MOST_ROUNDS = 4;
 
-export async function settled<Kernel>(settling: Settling<Kernel>): Promise<Settled<Kernel>> {
+export async function refineViews<Kernel>(settling: RefinementTools<Kernel>): Promise<RefinedKernel<Kernel>> {
   const { tree, masked, write, compared } = settling;
   const refuted = new Set<string>();
   const given = new Set<string>();

@@ -18,7 +18,7 @@ interface CommandBase {
 }
 
 /** The work of a command after its checks; returns the exit code. Only here a Python is looked for. */
-export type Job = (machine: Machine) => Promise<number>;
+export type CommandTask = (machine: Machine) => Promise<number>;
 
 /** A command on the kernels of files: `tilescript NAME FILE…`, and the flag `--NAME` of a kernel file. */
 export interface KernelCommand<Options = any> extends CommandBase {
@@ -27,7 +27,7 @@ export interface KernelCommand<Options = any> extends CommandBase {
   /** Refuses options that are wrong whatever the kernels are, before their files are read. */
   checkOptions?(options: Options): void;
   /** Builds the kernels and checks the options against them. */
-  plan(kernels: readonly Runnable[], options: Options, streams: Streams): Promise<Job>;
+  plan(kernels: readonly Runnable[], options: Options, streams: Streams): Promise<CommandTask>;
   /** What `--json` prints when the command ends before its report. */
   problem?(details: string): object;
 }

@@ -7,7 +7,7 @@ type Given = Readonly<Record<string, string>>;
 export type GivenValues = Required<Pick<Selection, "sizes" | "scalars" | "constexprs">>;
 
 /** Every size, and any of the scalars and constexprs that a caller passes. `sizes` are the names to ask for. */
-export function givenValues(
+export function valuesFromFlags(
   option: string,
   { signature, configs }: CompiledKernel,
   given: Given,

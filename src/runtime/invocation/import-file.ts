@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { resolve } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
-import { above } from "../system/package-folder.js";
+import { findUp } from "../system/package-folder.js";
 import { EnvironmentError, UsageError } from "../system/errors.js";
 
 type Exports = Readonly<Record<string, unknown>>;
@@ -28,7 +28,7 @@ const isReadHere = (file: string): boolean =>
 /** Node erases the types of TypeScript, but makes no CommonJS of its `import`. Without a type it looks at the text. */
 function isCommonJs(file: string): boolean {
   if (!file.endsWith(".ts")) return file.endsWith(".cts");
-  const manifest = above(file, "package.json");
+  const manifest = findUp(file, "package.json");
   if (manifest === undefined) return false;
   try {
     return (JSON.parse(readFileSync(manifest, "utf8")) as { readonly type?: unknown }).type === "commonjs";
@@ -140,7 +140,7 @@ function needsTsx(file: string, error: unknown): unknown {
 
 /** The tsconfig of the file's project, whatever folder the command runs in. */
 function projectOf(file: string): string | undefined {
-  return process.env[TSCONFIG] ?? above(resolve(file), "tsconfig.json");
+  return process.env[TSCONFIG] ?? findUp(resolve(file), "tsconfig.json");
 }
 
 /** The variable that tsx asks for the tsconfig; for CommonJS, it asks nothing else. */

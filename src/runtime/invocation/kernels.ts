@@ -72,7 +72,7 @@ function hint(exported: Readonly<Record<string, unknown>>): string {
 }
 
 /** The kernel of this name, or all of them. */
-export function choose(kernels: readonly Runnable[], name: string | undefined): readonly Runnable[] {
+export function selectKernels(kernels: readonly Runnable[], name: string | undefined): readonly Runnable[] {
   if (name === undefined) return kernels;
   const chosen = kernels.filter((kernel) => kernel.name === name);
   const known = kernels.map((kernel) => kernel.name).join(", ");

@@ -11,10 +11,10 @@ import { defaultDeadlineMs } from "../verify/case-evaluator.js";
 import type { Selection } from "../cases/selection.js";
 import { layoutsOf, placedTensors } from "../cases/tensor-layouts.js";
 import type { DeviceName } from "../../compiled/device-names.js";
-import { parseSweep, type Measured, type Sweep } from "../cases/measured-cases.js";
+import { parseSweep, type BenchmarkCase, type Sweep } from "../cases/measured-cases.js";
 import { UsageError } from "../system/errors.js";
 import { chosenDevice, deviceName } from "./chosen-device.js";
-import { givenValues } from "./given-values.js";
+import { valuesFromFlags } from "./given-values.js";
 import type { Streams } from "../system/streams.js";
 
 export interface JsonOptions {
@@ -119,12 +119,12 @@ export const measuringOptions: readonly Option[] = [
 export function measuring(
   kernel: CompiledKernel,
   { shapes, sweep, ...given }: Omit<MeasuringOptions, "device">,
-): Measured {
+): BenchmarkCase {
   const names = kernel.signature.sizes;
   const part = sweep ? names.filter((name) => !sweep.names.includes(name)) : names;
   return {
     selection: selectionFor(kernel, given),
-    ...(shapes && { shapes: shapes.map((each) => givenValues("--shapes", kernel, each, part)) }),
+    ...(shapes && { shapes: shapes.map((each) => valuesFromFlags("--shapes", kernel, each, part)) }),
     ...(sweep && { sweep }),
   };
 }
@@ -136,7 +136,7 @@ export function selectionFor(
   flags = { shape: "--shape", dtype: "--dtype", config: "--config" },
 ): Selection {
   const { signature, configs } = kernel;
-  const values = given.shape && givenValues(flags.shape, kernel, given.shape);
+  const values = given.shape && valuesFromFlags(flags.shape, kernel, given.shape);
   const dtypes = given.dtype && checkedDtypes(flags.dtype, signature.dtypes, given.dtype);
   if (given.config !== undefined && given.config >= configs.length) {
     throw new UsageError(`${flags.config} ${given.config}: ${signature.name} has configs 0 to ${configs.length - 1}`);

@@ -1,11 +1,11 @@
 /** Measures a kernel on a GPU, beside PyTorch and the author's providers. Only verified cases are measured. */
 import type { TestCase, CompiledKernel } from "../../compiled/compiled-kernel.js";
-import { compileAhead, inEveryConfig } from "../target-compile/precompile.js";
+import { precompile, inEveryConfig } from "../target-compile/precompile.js";
 import { describeCase } from "../cases/case-text.js";
-import { askWorker } from "../verify/case-worker.js";
+import { runInWorker } from "../verify/case-worker.js";
 import type { PythonDevice } from "../devices/devices.js";
 import { failureOf } from "../cases/failure.js";
-import { bytesOf, limitsOf, roofOf, type Roof } from "./roofline.js";
+import { bytesOf, limitsOf, roofOf, type RooflineBound } from "./roofline.js";
 import type { BenchResult } from "../worker/protocol.js";
 import type { Member, RequestServer } from "../worker/worker-pool.js";
 import { benchRequest, runRequest } from "../devices/request.js";
@@ -41,7 +41,7 @@ export interface Measurement {
   readonly bytes: number;
   /** 0 if unknown. */
   readonly flops: number;
-  readonly roof?: Roof;
+  readonly roof?: RooflineBound;
   /** The GPU that was measured, where there are several. */
   readonly on?: string;
 }
@@ -74,7 +74,7 @@ export async function bench(
     const planned = { at, label: "measured", extra: false };
     // The worker keeps the module and the autotuner's choice, so it times exactly what was verified here.
     const checks = { passOut: false, tuned, tolerance: {} };
-    const outcome = await askWorker(kernel, device, worker, workspace, planned, checks);
+    const outcome = await runInWorker(kernel, device, worker, workspace, planned, checks);
     if (outcome.status === "failed") return refused(`not measured, because its result is wrong: ${headline(outcome)}`);
     if (outcome.status !== "passed" || outcome.by !== "python")
       return refused(`not measured, because it could not be verified: ${outcome.unchecked.join("; ")}`);
@@ -93,7 +93,7 @@ export async function bench(
   try {
     const launched = cases.flatMap((at) => (tuned ? inEveryConfig(kernel, at, device.hello.target) : [at]));
     const requests = launched.map((at) => runRequest(kernel, workspace.module, at));
-    await compileAhead(device, requests, onCompiled);
+    await precompile(device, requests, onCompiled);
     found = await device.workers.each(cases, async (at, member) => {
       const result = await measure(at, member);
       onDone?.(++done);

@@ -58,7 +58,7 @@ const SUMS = { least: 8, most: 128 };
 const ELEMENTS = { least: 1, most: 128 };
 
 /** Why a config is not worth compiling: in every case a thread would have more than registers hold, or hardly any work. */
-export function unsuited(config: Config, cases: readonly Traffic[], lanes: number): string | undefined {
+export function isPoorConfig(config: Config, cases: readonly Traffic[], lanes: number): string | undefined {
   const reasons = cases.map((traffic) => {
     const { sums, elements } = perThread(config, traffic, lanes);
     const [what, count, { least, most }] = sums > 0 ? ["sums", sums, SUMS] : ["elements", elements, ELEMENTS];

@@ -28,7 +28,7 @@ export function chosenFrom(
 }
 
 /** The kernel's configs with what was found in their place, or where they are given by GPU, in that of these GPUs. */
-export function withFound({ configs, tuning }: CompiledKernel, found: readonly FoundConfigs[]): readonly Config[] {
+export function mergeConfigs({ configs, tuning }: CompiledKernel, found: readonly FoundConfigs[]): readonly Config[] {
   if (!tuning?.byGpu) return distinct(found.flatMap((each) => each.configs));
   const lists = new Map<string, Config[]>();
   const add = (config: Config) => {

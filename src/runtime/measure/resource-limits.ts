@@ -12,7 +12,7 @@ import { occupancyOf, targets } from "../system/gpu-targets.js";
 const MOST_SPILLED = 128;
 
 /** Why the cases' configs cannot run, or would spill much, by the config. What is compiled stays in Triton's cache. */
-export async function misfits(
+export async function configsOverResources(
   kernel: CompiledKernel,
   { compilers, hello }: Pick<PythonDevice, "compilers" | "hello">,
   { module }: Workspace,

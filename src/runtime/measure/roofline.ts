@@ -79,7 +79,7 @@ export function limitsOf({
 }
 
 /** The least time of a case on a device, and what bounds it. */
-export interface Roof {
+export interface RooflineBound {
   readonly ms: number;
   readonly by: "memory" | "compute";
 }
@@ -90,7 +90,7 @@ export function roofOf(
   at: TestCase,
   { bytes, flops }: { readonly bytes: number; readonly flops: number },
   limits: DeviceLimits | undefined,
-): Roof | undefined {
+): RooflineBound | undefined {
   if (!limits) return undefined;
   const memory = bytes / limits.gbps / 1e6;
   if (flops === 0) return { ms: memory, by: "memory" };

@@ -1,7 +1,7 @@
 /** The candidates of a kernel that declares no space: which are worth compiling, and which to try first. */
 import type { TestCase, CompiledKernel, Config, Traffic } from "../../compiled/compiled-kernel.js";
 import { combinations, type Pruned, unfitReason } from "./candidates.js";
-import { derivedSpace, namesOf, perThread, tileOf, unsuited } from "./derived-space.js";
+import { derivedSpace, namesOf, perThread, tileOf, isPoorConfig } from "./derived-space.js";
 import { estimate } from "./estimate.js";
 import { ownConfigs } from "./own-configs.js";
 import type { DeviceLimits } from "./roofline.js";
@@ -18,7 +18,7 @@ export interface Shortlisted {
 }
 
 /** The author's configs, then what is worth trying of the space that follows from the roles of its constexprs. */
-export function shortlist(
+export function rankCandidates(
   kernel: CompiledKernel,
   cases: readonly TestCase[],
   gpu: Shortlisted,
@@ -34,7 +34,8 @@ export function shortlist(
     // Sizes that are not the author's may divide by zero.
     const noGrid = traffics.every(({ programs }) => !Number.isFinite(programs)) ? NO_GRID : undefined;
     for (const config of configs) {
-      const reason = noGrid ?? unsuited(config, traffics, gpu.lanes) ?? unfit(JSON.stringify(config.values), config);
+      const reason =
+        noGrid ?? isPoorConfig(config, traffics, gpu.lanes) ?? unfit(JSON.stringify(config.values), config);
       if (reason !== undefined) reasons.set(config, reason);
     }
     if (configs.every((config) => reasons.has(config))) continue;

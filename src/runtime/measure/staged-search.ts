@@ -6,11 +6,11 @@ import type { TestCase, CompiledKernel } from "../../compiled/compiled-kernel.js
 import type { PythonDevice } from "../devices/devices.js";
 import { openWorkspace } from "../devices/workspace.js";
 import { halve, neighborsOf } from "./successive-halving.js";
-import { misfits } from "./resource-limits.js";
+import { configsOverResources } from "./resource-limits.js";
 import { type Shortlisted, tryingOrder } from "./shortlist.js";
 import { type Trial, TrialCache } from "./trial-cache.js";
 import { compileBatch, type Searching, timeAgain, tryInCase } from "./trials.js";
-import type { SearchOptions, Searched } from "./tuner.js";
+import type { SearchOptions, SearchResult } from "./tuner.js";
 
 /** For each case. */
 export const roundsBudget = { configs: 60, seconds: 60 };
@@ -22,7 +22,7 @@ export interface RoundOptions extends Omit<SearchOptions, "seed"> {
   readonly gpu: Shortlisted;
 }
 
-export interface SearchedInRounds extends Searched {
+export interface HalvingResult extends SearchResult {
   /** Configs that were compiled and not run, each with the reason. */
   readonly misfits: ReadonlyMap<number, string>;
 }
@@ -31,7 +31,7 @@ export async function searchInRounds(
   kernel: CompiledKernel,
   device: PythonDevice,
   options: RoundOptions,
-): Promise<SearchedInRounds> {
+): Promise<HalvingResult> {
   const { cases, env = process.env } = options;
   const started = performance.now();
   const cache = await TrialCache.open(kernel, device, cases, env);
@@ -91,7 +91,7 @@ class Rounds {
       // The author's own are tried in any case, and known times need no binaries.
       const unsure = batch.filter((config) => config >= own && !cache.known(place, config));
       const launched = unsure.map((config): TestCase => ({ ...cases[place]!, config }));
-      const left = await misfits(kernel, device, workspace, launched, onCompiled);
+      const left = await configsOverResources(kernel, device, workspace, launched, onCompiled);
       for (const [config, why] of left) this.misfits.set(config, why);
       chosen.push(...batch.filter((config) => !left.has(config)));
     }

@@ -5,7 +5,7 @@ import type { TestCase, CompiledKernel, Config } from "../../compiled/compiled-k
 import { valuesOf } from "../cases/case-text.js";
 import type { PythonDevice } from "../devices/devices.js";
 import { cacheFolder } from "../system/cache-folder.js";
-import { keyOfText, readCached, withoutConfigs, writeCached } from "../system/json-cache.js";
+import { keyOfText, readCache, withoutConfigs, writeCached } from "../system/json-cache.js";
 import type { Timing } from "../worker/protocol.js";
 
 /** The result of a candidate in one case. */
@@ -39,7 +39,7 @@ export class TrialCache {
   static async open(kernel: CompiledKernel, device: PythonDevice, cases: readonly TestCase[], env: NodeJS.ProcessEnv) {
     const read = cases.map(async (at): Promise<CachedCase> => {
       const file = cacheFile(kernel, device, at, env);
-      return { file, trials: (await readCached<Record<string, Trial>>(file)) ?? {} };
+      return { file, trials: (await readCache<Record<string, Trial>>(file)) ?? {} };
     });
     return new TrialCache(kernel, await Promise.all(read));
   }

@@ -1,13 +1,13 @@
 /** Trials of candidates: each is compared with the reference, then timed, or remembered from an earlier search. */
 import type { TestCase, CompiledKernel } from "../../compiled/compiled-kernel.js";
-import { compileAhead } from "../target-compile/precompile.js";
+import { precompile } from "../target-compile/precompile.js";
 import { failureOf } from "../cases/failure.js";
 import type { PythonDevice } from "../devices/devices.js";
 import { benchRequest, runRequest } from "../devices/request.js";
 import type { Workspace } from "../devices/workspace.js";
 import type { Timing } from "../worker/protocol.js";
 import type { Member } from "../worker/worker-pool.js";
-import { askWorker } from "../verify/case-worker.js";
+import { runInWorker } from "../verify/case-worker.js";
 import { headline } from "../verify/summary.js";
 import type { Iterations } from "./benchmark.js";
 import type { Trial, TrialCache } from "./trial-cache.js";
@@ -39,19 +39,23 @@ export async function compileBatch(
   );
   const launched = untried.filter((at) => kernel.refusal(at) === undefined);
   const requests = launched.map((at) => runRequest(kernel, workspace.module, at));
-  await compileAhead(device, requests, onCompiled);
+  await precompile(device, requests, onCompiled);
 }
 
 /** What became of a config in one case. */
-export interface Tried {
+export interface TrialResult {
   readonly case: number;
   readonly trial: Trial;
   readonly isNew: boolean;
 }
 
 /** The trials of a config in every case, up to the first in which it is wrong. */
-export async function tryInCases(searching: Searching, config: number, member: Member): Promise<readonly Tried[]> {
-  const found: Tried[] = [];
+export async function tryInCases(
+  searching: Searching,
+  config: number,
+  member: Member,
+): Promise<readonly TrialResult[]> {
+  const found: TrialResult[] = [];
   for (const place of searching.cases.keys()) {
     const tried = await tryInCase(searching, place, config, member);
     if (tried) found.push(tried);
@@ -67,7 +71,7 @@ export async function tryInCase(
   place: number,
   config: number,
   member: Member,
-): Promise<Tried | undefined> {
+): Promise<TrialResult | undefined> {
   const { kernel, cases, cache } = searching;
   const at = { ...cases[place]!, config };
   if (kernel.refusal(at) !== undefined) return undefined;
@@ -95,7 +99,7 @@ export async function timeAgain(
 async function tryConfig(searching: Searching, member: Member, at: TestCase): Promise<Trial> {
   const { kernel, device, workspace } = searching;
   const planned = { at, label: "tuned", extra: false };
-  const outcome = await askWorker(kernel, device, member.worker, workspace, planned, {
+  const outcome = await runInWorker(kernel, device, member.worker, workspace, planned, {
     passOut: false,
     tuned: false,
     tolerance: {},

@@ -27,7 +27,7 @@ export function parseBudget(text: string): Budget {
   return { seconds: match[2] === "m" ? 60 * count : count };
 }
 
-export interface Searched {
+export interface SearchResult {
   /** By case, then by index of the config. */
   readonly trials: readonly ReadonlyMap<number, Trial>[];
   /** Indices of the configs that were tried. */
@@ -58,7 +58,7 @@ export async function search(
   kernel: CompiledKernel,
   device: PythonDevice,
   { cases, skip, own, budget, seed, env = process.env, onDone, onCompiled }: SearchOptions,
-): Promise<Searched> {
+): Promise<SearchResult> {
   const started = performance.now();
   const trials = cases.map(() => new Map<number, Trial>());
   const tried: number[] = [];
@@ -118,7 +118,7 @@ export interface Best {
  * author's autotuner chooses from a config on this GPU.
  */
 export function bestOf(
-  { trials }: Searched,
+  { trials }: SearchResult,
   cases: readonly TestCase[],
   isOwn: (config: number) => boolean,
 ): readonly Best[] {
@@ -141,6 +141,6 @@ export function bestOf(
 }
 
 /** The configs to keep: each is the fastest in some case. */
-export function winners(kernel: CompiledKernel, best: readonly Best[]): readonly Config[] {
+export function fastestConfigs(kernel: CompiledKernel, best: readonly Best[]): readonly Config[] {
   return [...new Set(best.map(({ config }) => config))].map((config) => kernel.configs[config]!);
 }

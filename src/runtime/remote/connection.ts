@@ -1,7 +1,7 @@
 /** A connection to `python/tilescript_worker/agent.py` on another machine: messages through a program's streams. */
 import { randomBytes } from "node:crypto";
 import { createInterface } from "node:readline";
-import { before } from "../system/deadline.js";
+import { withDeadline } from "../system/deadline.js";
 import { type Ending, Group } from "../system/process-group.js";
 import { EnvironmentError } from "../system/errors.js";
 import { lastLine } from "../system/run-program.js";
@@ -86,7 +86,7 @@ export class Connection {
     child?.stdin?.on("error", () => undefined);
     child?.stderr?.setEncoding("utf8").on("data", (text: string) => this.#note(text));
     if (child?.stdout) createInterface({ input: child.stdout }).on("line", (line) => this.#read(line));
-    void group.ended.then((ending) => before(this.#drained(), 500).then(() => this.#lose(this.#epitaph(ending))));
+    void group.ended.then((ending) => withDeadline(this.#drained(), 500).then(() => this.#lose(this.#epitaph(ending))));
     const source = Buffer.from(options.agent);
     child?.stdin?.write(Buffer.concat([Buffer.from(`${source.length}\n`), source, Buffer.from(`${this.#word}\n`)]));
     const beat = setInterval(() => this.#send({ do: "alive", id: 0 }), ALIVE_MS);
@@ -103,7 +103,7 @@ export class Connection {
 
   /** Waits until the agent runs. Throws EnvironmentError. */
   async ready(): Promise<Facts> {
-    const facts = await before(Promise.race([this.#ready, this.#group.ended.then(() => undefined)]), START_MS);
+    const facts = await withDeadline(Promise.race([this.#ready, this.#group.ended.then(() => undefined)]), START_MS);
     if (facts !== undefined && facts !== "late") {
       // When this process ends, its end of the connection is closed, and the agent ends with all that it started.
       this.#group.watchesItself();
@@ -144,7 +144,7 @@ export class Connection {
   /** Ends the connection, and so whatever was started through it. */
   async close(): Promise<void> {
     this.#group.child?.stdin?.end();
-    if ((await before(this.#group.ended, REST_MS)) === "late") await this.#group.kill();
+    if ((await withDeadline(this.#group.ended, REST_MS)) === "late") await this.#group.kill();
   }
 
   #send(message: object): void {

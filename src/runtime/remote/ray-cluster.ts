@@ -15,7 +15,7 @@ import type { RequestServer } from "../worker/worker-pool.js";
 import { stopped } from "../worker/worker.js";
 import { lostReply } from "../worker/worker-process.js";
 import { keyOfText } from "../system/json-cache.js";
-import { before } from "../system/deadline.js";
+import { withDeadline } from "../system/deadline.js";
 import { EnvironmentError } from "../system/errors.js";
 import { type Ending, Group } from "../system/process-group.js";
 import { lastLine } from "../system/run-program.js";
@@ -40,7 +40,7 @@ export interface FleetOptions {
 }
 
 /** An actor: where it was started, with its Python and what that runs on. */
-export interface Seat {
+export interface RayActor {
   /** Its machine and its unit there, such as `box gpu:0`. */
   readonly place: string;
   /** What Ray calls its node. */
@@ -63,7 +63,7 @@ interface Answer {
   readonly printed?: string;
 }
 
-type First = { readonly ready: true; readonly seats: readonly Seat[] } | { readonly failed: string };
+type First = { readonly ready: true; readonly seats: readonly RayActor[] } | { readonly failed: string };
 
 /** Nodes start actors and import torch within this time, which `fleet.py` watches; Ray itself needs some too. */
 const START_MS = 420_000;
@@ -71,11 +71,11 @@ const START_MS = 420_000;
 const REST_MS = 10_000;
 const TAIL = 4_000;
 
-export class Fleet implements Remote {
+export class RayClusterClient implements Remote {
   readonly #options: FleetOptions;
   readonly #group: Group;
   readonly #asked = new Map<number, (answer: Answer) => void>();
-  #seats: readonly Seat[] = [];
+  #seats: readonly RayActor[] = [];
   #next = 1;
   #tail = "";
   #lost: string | undefined;
@@ -105,11 +105,11 @@ export class Fleet implements Remote {
   }
 
   /** Connects to the cluster and starts actors there. Throws EnvironmentError. */
-  static async open(options: FleetOptions): Promise<Fleet> {
-    const fleet = new Fleet(options);
+  static async open(options: FleetOptions): Promise<RayClusterClient> {
+    const fleet = new RayClusterClient(options);
     const first = new Promise<First>((resolve) => void (fleet.#begin = resolve));
     const ended = fleet.#group.ended.then((ending): First => ({ failed: fleet.#epitaph(ending) }));
-    const begun = await before(Promise.race([first, ended]), START_MS);
+    const begun = await withDeadline(Promise.race([first, ended]), START_MS);
     if (begun !== "late" && "ready" in begun) {
       fleet.#seats = begun.seats;
       fleet.#group.watchesItself();
@@ -128,7 +128,7 @@ export class Fleet implements Remote {
     return this.#lost;
   }
 
-  get seats(): readonly Seat[] {
+  get seats(): readonly RayActor[] {
     return this.#seats;
   }
 
@@ -158,7 +158,7 @@ export class Fleet implements Remote {
 
   async close(): Promise<void> {
     this.#channel?.end();
-    if ((await before(this.#group.ended, REST_MS)) === "late") await this.#group.kill();
+    if ((await withDeadline(this.#group.ended, REST_MS)) === "late") await this.#group.kill();
   }
 
   get #channel(): Duplex | undefined {

@@ -7,11 +7,11 @@ import type { Host, Placed, RunOptions } from "../worker/host.js";
 import { pythonFolder } from "../worker/start-python.js";
 import { type LinkOptions, workerArguments, type WorkerLink } from "../worker/worker-link.js";
 import { cacheFolder } from "../system/cache-folder.js";
-import { before } from "../system/deadline.js";
+import { withDeadline } from "../system/deadline.js";
 import { writeProblem } from "../system/files.js";
 import type { Ending } from "../system/process-group.js";
 import { EnvironmentError } from "../system/errors.js";
-import type { Ran } from "../system/run-program.js";
+import type { ProgramResult } from "../system/run-program.js";
 import { Connection, type Facts, RemoteError } from "./connection.js";
 import { addressText, agentCommand, destination, type SshAddress, sshCommand } from "./ssh-address.js";
 
@@ -101,7 +101,11 @@ export class RemoteHost implements Host {
     return new RemoteLink(this.#connection, options, this.#pythonEnv());
   }
 
-  async run(command: string, args: readonly string[], { env, deadlineMs, onOutput }: RunOptions): Promise<Ran> {
+  async run(
+    command: string,
+    args: readonly string[],
+    { env, deadlineMs, onOutput }: RunOptions,
+  ): Promise<ProgramResult> {
     let printed = "";
     const program = this.#connection.program({
       printed: (text) => {
@@ -110,7 +114,7 @@ export class RemoteHost implements Host {
       },
     });
     const message = { do: "run", program, command, arguments: args, env: { ...this.#pythonEnv(), ...env } };
-    const ending = await before(this.#connection.ask<Ending>(message), deadlineMs);
+    const ending = await withDeadline(this.#connection.ask<Ending>(message), deadlineMs);
     if (ending === "late") this.#connection.tell({ do: "kill", program, id: 0 });
     const ended = ending === "late" ? { exitCode: null, signal: "SIGKILL" as const } : ending;
     return { ...ended, stdout: printed, stderr: printed, late: ending === "late" };

@@ -7,7 +7,7 @@ import { caseText, configText, valuesOf } from "../cases/case-text.js";
 import { errorDiagnostic, warning, type Diagnostic } from "../../diagnostics/diagnostic.js";
 import { compileResources, otherTarget } from "../../diagnostics/catalog/command-codes.js";
 import type { Compilation, KernelCompilations } from "../target-compile/targets.js";
-import { problemsOf, type Say } from "../target-compile/diagnostics.js";
+import { problemsOf, type CompileMessage } from "../target-compile/diagnostics.js";
 import { uncheckedOf } from "../target-compile/machine-code.js";
 import type { CompilationReport, CompileReport } from "./reports.js";
 import { table } from "./text-table.js";
@@ -37,7 +37,7 @@ function otherTargets({ kernel, compilations, notRun }: KernelCompilations): Dia
 function problemsAtLines({ kernel, compilations }: KernelCompilations): Diagnostic[] {
   const { name } = kernel.signature;
   const served = new Set(compilations.filter((each) => !misfitOf(each)).map(callOf));
-  const groups = new Map<string, { readonly say: Say; readonly where: Compilation[] }>();
+  const groups = new Map<string, { readonly say: CompileMessage; readonly where: Compilation[] }>();
   for (const compilation of compilations) {
     for (const found of problemsOf(compilation, configOf(kernel, compilation).at)) {
       const isPassedOver = found.rule === compileResources && served.has(callOf(compilation));

@@ -17,7 +17,7 @@ import type { Diagnostic, Location } from "../../diagnostics/diagnostic.js";
 import type { WrittenTensor } from "../../visualize/program-map.js";
 import type { Counts } from "../../visualize/access-map.js";
 import type { CaseFailure, WorstElement } from "../cases/outcome.js";
-import type { DeviceLimits, Roof } from "../measure/roofline.js";
+import type { DeviceLimits, RooflineBound } from "../measure/roofline.js";
 import type { GpuState, Timing } from "../worker/protocol.js";
 
 // docs/cli.md shows these types, each between its mark and the next.
@@ -113,13 +113,13 @@ export interface CheckReport {
     readonly kernel: string;
     readonly ok: boolean;
     readonly configs: number;
-    readonly diagnostics: readonly Told[];
+    readonly diagnostics: readonly DiagnosticReport[];
     /** What is proved of it for every shape; absent if it does not build. */
     readonly proof?: Certificate;
   }[];
 }
 /** A message, with its remedy apart: what stands behind the semicolon of its sentence. */
-export interface Told extends Diagnostic {
+export interface DiagnosticReport extends Diagnostic {
   readonly remedy?: string;
 }
 
@@ -270,7 +270,7 @@ export interface BenchCaseReport {
   /** Absent if the number of operations is unknown. */
   readonly flops?: number;
   /** The least time by the device's peak rates. */
-  readonly roof?: Roof;
+  readonly roof?: RooflineBound;
   /** The GPU that was measured, where there are several. */
   readonly on?: string;
   /** What it ran at right after the kernel was timed; only with `--results`, where NVIDIA's driver tells. */
@@ -503,5 +503,5 @@ export interface Problem {
   readonly ok: false;
   readonly details: string;
   /** What the details are made of, if the kernels' files could not be built. */
-  readonly diagnostics?: readonly Told[];
+  readonly diagnostics?: readonly DiagnosticReport[];
 }

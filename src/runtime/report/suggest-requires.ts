@@ -20,7 +20,7 @@ type Thing = Pick<MissingPrecondition, "property" | "of">;
 const keyOf = ({ property, of }: Thing): string => `${property} ${of}`;
 
 /** The text of a `requires` for each thing that is open and that one condition closes. */
-export function wantedFor(
+export function suggestRequires(
   kernel: CompiledKernel,
   { obligations }: Certificate,
 ): (obligation: Obligation) => string | undefined {

@@ -5,7 +5,7 @@ import { describeCase } from "../cases/case-text.js";
 import { findingText, frameText } from "./finding-text.js";
 import type { Device } from "../devices/devices.js";
 import type { Outcome, OutputComparison, WorstElement } from "../cases/outcome.js";
-import type { Compiling } from "../verify/runner.js";
+import type { CompileCounts } from "../verify/runner.js";
 import { headline, larger, summarize, type Summary } from "../verify/summary.js";
 import type { Verification } from "../verify/plan-cases.js";
 
@@ -61,7 +61,7 @@ function facts(
 }
 
 /** What was compiled, which takes most of the time of a first run on a GPU. */
-function compilingText({ ahead, processes, seconds, known, late }: Compiling): string {
+function compilingText({ ahead, processes, seconds, known, late }: CompileCounts): string {
   const before = ahead > 0 ? `${ahead} ahead in ${processes} processes (${seconds.toFixed(1)} s)` : "none ahead";
   return `${before}, ${late} as cases ran; ${known} were in Triton's cache`;
 }

@@ -10,7 +10,7 @@ import type { BenchCaseReport, ConfigValues, TuneReport } from "./reports.js";
 import { table } from "./text-table.js";
 import type { Pruned } from "../measure/candidates.js";
 import { iterations } from "../measure/trials.js";
-import type { Best, Searched } from "../measure/tuner.js";
+import type { Best, SearchResult } from "../measure/tuner.js";
 
 export interface Facts {
   readonly kernel: CompiledKernel;
@@ -20,7 +20,7 @@ export interface Facts {
 
 export interface Found {
   readonly configs: readonly Config[];
-  readonly searched?: Searched;
+  readonly searched?: SearchResult;
   readonly best?: readonly Best[];
   readonly device?: PythonDevice;
   readonly written?: string;

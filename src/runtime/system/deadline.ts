@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 const LONGEST_MS = 2 ** 31 - 1;
 
 /** What the promise gives, or `late` if it gives nothing before the deadline. */
-export async function before<T>(promise: T | Promise<T>, deadlineMs: number): Promise<T | "late"> {
+export async function withDeadline<T>(promise: T | Promise<T>, deadlineMs: number): Promise<T | "late"> {
   const timer = new AbortController();
   const late = sleep(Math.min(deadlineMs, LONGEST_MS), "late" as const, { signal: timer.signal });
   try {

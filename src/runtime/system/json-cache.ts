@@ -9,7 +9,7 @@ interface Kept {
   readonly text: string;
 }
 
-export async function readCached<T>(file: string): Promise<T | undefined> {
+export async function readCache<T>(file: string): Promise<T | undefined> {
   try {
     const { key, text } = JSON.parse(await readFile(file, "utf8")) as Kept;
     return key === keyOfText(text) ? (JSON.parse(text) as T) : undefined;

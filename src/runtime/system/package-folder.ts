@@ -4,14 +4,14 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /** The nearest file of this name in the folders above. */
-export function above(path: string, name: string): string | undefined {
+export function findUp(path: string, name: string): string | undefined {
   const folder = dirname(path);
   const found = join(folder, name);
-  return existsSync(found) ? found : folder === path ? undefined : above(folder, name);
+  return existsSync(found) ? found : folder === path ? undefined : findUp(folder, name);
 }
 
 const here = fileURLToPath(import.meta.url);
-const manifest = above(here, "package.json");
+const manifest = findUp(here, "package.json");
 if (manifest === undefined) throw new Error(`${here} is not in its package; install tilescript again`);
 
 /** The package's folder. */

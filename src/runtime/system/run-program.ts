@@ -1,5 +1,5 @@
 /** Runs a program that may print without end, never end, or leave others behind. */
-import { before } from "./deadline.js";
+import { withDeadline } from "./deadline.js";
 import { type Ending, Group } from "./process-group.js";
 
 export interface ProgramOptions {
@@ -11,7 +11,7 @@ export interface ProgramOptions {
   readonly onOutput?: (text: string) => void;
 }
 
-export interface Ran extends Ending {
+export interface ProgramResult extends Ending {
   /** The end of each stream. */
   readonly stdout: string;
   readonly stderr: string;
@@ -28,7 +28,7 @@ export async function runProgram(
   command: string,
   args: readonly string[],
   { env = process.env, deadlineMs, onOutput }: ProgramOptions,
-): Promise<Ran> {
+): Promise<ProgramResult> {
   const group = new Group(command, args, { env, stdio: ["ignore", "pipe", "pipe"] });
   const kept = { stdout: "", stderr: "" };
   const read = (["stdout", "stderr"] as const).map(async (name) => {
@@ -39,8 +39,8 @@ export async function runProgram(
     });
     await new Promise((resolve) => (stream ? stream.once("close", resolve) : resolve(undefined)));
   });
-  const late = (await before(group.ended, deadlineMs)) === "late";
-  if (!late) await before(Promise.all(read), REST_MS);
+  const late = (await withDeadline(group.ended, deadlineMs)) === "late";
+  if (!late) await withDeadline(Promise.all(read), REST_MS);
   return { ...(await group.kill()), ...kept, late };
 }
 

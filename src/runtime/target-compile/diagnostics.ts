@@ -9,7 +9,7 @@ import type { Location } from "../../diagnostics/diagnostic.js";
 import type { Compilation } from "./targets.js";
 import { faultsOf } from "./machine-code.js";
 
-export interface Say {
+export interface CompileMessage {
   readonly severity: "error" | "warning";
   readonly rule: typeof compileError | typeof compileResources | typeof compileMiscompiled | typeof compileSpill;
   readonly what: string;
@@ -21,7 +21,7 @@ export interface Say {
 export function problemsOf(
   { target, failure, resources, occupancy }: Compilation,
   config: Location | undefined,
-): Say[] {
+): CompileMessage[] {
   if (failure?.kind === "out-of-resources") {
     const what = `it needs more registers than a thread may have: ${failure.message}`;
     const remedy = "; raise maxnreg or leave it out, make the blocks smaller or raise numWarps";
@@ -33,7 +33,7 @@ export function problemsOf(
   }
   if (!resources) return [];
   const { limits } = target;
-  const found: Say[] = [];
+  const found: CompileMessage[] = [];
   const refuse = (what: string, remedy: string) =>
     found.push({ severity: "error", rule: compileResources, what, remedy, at: config });
   if (resources.shared > limits.sharedOfProgram)

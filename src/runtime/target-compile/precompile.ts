@@ -8,7 +8,7 @@ import type { WorkerPool } from "../worker/worker-pool.js";
 import type { PythonDevice } from "../devices/devices.js";
 import type { HelloResult, LaunchesResult, RunRequest } from "../worker/protocol.js";
 
-export interface Ahead {
+export interface PrecompileProgress {
   /** How many kernels were compiled for each case, without those of earlier cases. */
   readonly compiled: readonly number[];
   /** How many kernels were in Triton's cache. */
@@ -53,14 +53,14 @@ export function inEveryConfig(kernel: CompiledKernel, at: TestCase, on: HelloRes
 /**
  * Compiles into Triton's cache what the cases lack. A failure is not an error here: the case reports it when it runs.
  */
-export async function compileAhead(
+export async function precompile(
   { workers, compilers, hello: { target } }: Pick<PythonDevice, "workers" | "compilers" | "hello">,
   cases: readonly RunRequest[],
   onDone?: (done: number, planned: number) => void,
-): Promise<Ahead> {
+): Promise<PrecompileProgress> {
   const started = performance.now();
   const compiled = cases.map(() => 0);
-  const result = (known: number, processes: number): Ahead => ({
+  const result = (known: number, processes: number): PrecompileProgress => ({
     compiled,
     known,
     processes,

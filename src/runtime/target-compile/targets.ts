@@ -4,11 +4,11 @@ import { join } from "node:path";
 import type { TestCase, CompiledKernel, Layout } from "../../compiled/compiled-kernel.js";
 import { COMPILE_DEADLINE_MS } from "./precompile.js";
 import { cacheFolder } from "../system/cache-folder.js";
-import { keyOfText, readCached, withoutConfigs, writeCached } from "../system/json-cache.js";
+import { keyOfText, readCache, withoutConfigs, writeCached } from "../system/json-cache.js";
 import { supportsGpu } from "../../compiled/kernel-targets.js";
 import { caseText } from "../cases/case-text.js";
 import { compileCases } from "../cases/compile-cases.js";
-import { movableCase } from "../cases/tma-cases.js";
+import { tmaCompatibleCase } from "../cases/tma-cases.js";
 import { configsOf, type Selection } from "../cases/selection.js";
 import type { CompileService } from "../devices/compile-service.js";
 import { failureOf } from "../cases/failure.js";
@@ -97,7 +97,7 @@ export async function compileForTargets(
   };
   const queue: Job[] = [];
   for (const job of jobs) {
-    const resources = job.file === undefined ? undefined : await readCached<CompileResult>(job.file);
+    const resources = job.file === undefined ? undefined : await readCache<CompileResult>(job.file);
     if (resources) record(job, { resources, cached: true });
     else queue.push(job);
   }
@@ -147,7 +147,7 @@ function launchesFor(
   const places = [...kernel.specialized.keys()];
   const first = plain.filter(({ at }) => at.config === plain[0]!.at.config);
   const own = first.flatMap(({ at: given }) => {
-    const at = sizes || given.layouts ? given : movableCase(kernel, given);
+    const at = sizes || given.layouts ? given : tmaCompatibleCase(kernel, given);
     return places.map((specialized): Launch => ({ at, specialized }));
   });
   return [...plain, ...own];

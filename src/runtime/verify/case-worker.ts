@@ -19,7 +19,7 @@ interface AskOptions extends Omit<EvaluatorOptions, "order"> {
 }
 
 /** Runs one case in a worker of the device, with the case's config or the autotuner's choice. */
-export async function askWorker(
+export async function runInWorker(
   kernel: CompiledKernel,
   device: PythonDevice,
   worker: RequestServer,

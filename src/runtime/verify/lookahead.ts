@@ -3,7 +3,7 @@
  * on how many there are.
  */
 import { cacheKey } from "../../compiled/canonical-json.js";
-import { before } from "../system/deadline.js";
+import { withDeadline } from "../system/deadline.js";
 
 /** Work in progress that nobody will ask for ends within this time, or is ended. */
 const REST_MS = 2_000;
@@ -41,7 +41,7 @@ export class Lookahead<Item, Result> {
   async drop(end: () => Promise<void>): Promise<void> {
     this.#items = [];
     const left = this.#begun.filter(({ isDone }) => !isDone).map(({ result }) => result);
-    if (left.length > 0 && (await before(Promise.allSettled(left), REST_MS)) === "late") await end();
+    if (left.length > 0 && (await withDeadline(Promise.allSettled(left), REST_MS)) === "late") await end();
   }
 
   /** Begins work until every lane has some. The one who takes results may be behind by as much again. */

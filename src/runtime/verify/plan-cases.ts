@@ -7,7 +7,7 @@ import type { Device } from "../devices/devices.js";
 import type { Outcome } from "../cases/outcome.js";
 import { deviceLimits } from "./device-limits.js";
 import { gpuOf, whyNotRunOn } from "./other-gpu.js";
-import { type Compiling, openRunner } from "./runner.js";
+import { type CompileCounts, openRunner } from "./runner.js";
 
 export interface VerifyOptions {
   readonly selection: Selection;
@@ -31,7 +31,7 @@ export interface Verification {
   readonly left: readonly string[];
   readonly seconds: number;
   /** On a GPU. */
-  readonly compiling?: Compiling;
+  readonly compiling?: CompileCounts;
   /** For a thorough verification. */
   readonly thorough?: {
     readonly seed: number;

@@ -1,14 +1,14 @@
 /** Runs cases of one kernel on a device, one after another: in the worker, or on the evaluator. */
 import { ALGORITHM_CHECK } from "../../compiled/error-kind.js";
 import type { TestCase, CompiledKernel } from "../../compiled/compiled-kernel.js";
-import { compileAhead } from "../target-compile/precompile.js";
+import { precompile } from "../target-compile/precompile.js";
 import { evaluate, type EvaluatorOptions, overflow } from "./case-evaluator.js";
 import { Lookahead } from "./lookahead.js";
-import { askWorker, needsPointer } from "./case-worker.js";
+import { runInWorker, needsPointer } from "./case-worker.js";
 import { costOf, type PlannedCase } from "../cases/cases.js";
-import { AT_HAND, type Member } from "../worker/worker-pool.js";
+import { QUEUE_DEPTH, type Member } from "../worker/worker-pool.js";
 import type { Device, PythonDevice } from "../devices/devices.js";
-import { isShown, type Outcome } from "../cases/outcome.js";
+import { wasCompared, type Outcome } from "../cases/outcome.js";
 import { verifyRequest } from "../devices/request.js";
 import { openWorkspace } from "../devices/workspace.js";
 import { deviceLimits } from "./device-limits.js";
@@ -21,7 +21,7 @@ export interface Runner {
   tune?: (planned: PlannedCase) => Promise<Outcome>;
   /** Compiles what cases will launch. */
   ahead?: (cases: readonly TestCase[], onDone?: (done: number, planned: number) => void) => Promise<void>;
-  compiling?: () => Compiling;
+  compiling?: () => CompileCounts;
   close(): Promise<void>;
 }
 
@@ -34,7 +34,7 @@ export interface RunnerOptions extends EvaluatorOptions {
 }
 
 /** Counts of compiled kernels. */
-export interface Compiling {
+export interface CompileCounts {
   /** Kernels compiled before the cases ran, with the number of processes and seconds. */
   readonly ahead: number;
   readonly processes: number;
@@ -102,26 +102,26 @@ async function pythonRunner(
   const workspace = await openWorkspace(kernel, device.host);
   /** The dtypes that a case was judged in. */
   const judged = new Set<string>();
-  let compiling: Compiling = { ahead: 0, processes: 0, seconds: 0, known: 0, late: 0 };
+  let compiling: CompileCounts = { ahead: 0, processes: 0, seconds: 0, known: 0, late: 0 };
   const ask = async (planned: PlannedCase, place?: number): Promise<Outcome> => {
     const tuned = place === undefined;
     // Alternates between the two ways to get an output: allocated by the wrapper, and passed as `out=`.
     const passOut = place !== undefined && place % 2 === 1;
     const specialized = device.kind === "cuda" && kernel.specialized && !tuned ? specializedConfig(planned) : undefined;
     const options = { passOut, tuned, specialized, tolerance, repeats, deadlineMs };
-    const run = ({ worker }: Member) => askWorker(kernel, device, worker, workspace, planned, options);
+    const run = ({ worker }: Member) => runInWorker(kernel, device, worker, workspace, planned, options);
     // The autotuner measures.
     const outcome = await (tuned ? device.workers.lease(run) : device.workers.share(run));
     compiling = { ...compiling, late: compiling.late + (outcome.compiled ?? 0) };
     return outcome;
   };
   const { size } = device.workers;
-  const begun = new Lookahead(size > 1 ? size * AT_HAND : 1, ask);
+  const begun = new Lookahead(size > 1 ? size * QUEUE_DEPTH : 1, ask);
   const ahead: Runner["ahead"] = async (cases, onDone) => {
     const requests = cases.map((at) =>
       verifyRequest(kernel, workspace.module, at, { passOut: false, tolerance, on: device.kind }),
     );
-    const { compiled, known, processes, seconds } = await compileAhead(device, requests, onDone);
+    const { compiled, known, processes, seconds } = await precompile(device, requests, onDone);
     compiling = {
       ...compiling,
       ahead: compiling.ahead + compiled.reduce((sum, count) => sum + count, 0),
@@ -139,7 +139,7 @@ async function pythonRunner(
       if (!sanitized && (judged.has(dtypes) || kernel.reference !== "recorded")) return outcome;
       if (costOf(kernel, planned.at, deviceLimits.eval) > SANITISED_WORK) return outcome;
       const found = besides(outcome, evaluate(kernel, planned, { tolerance, deadlineMs }));
-      if (isShown(found) && found.judged) judged.add(dtypes);
+      if (wasCompared(found) && found.judged) judged.add(dtypes);
       return (sanitized && found.status === "passed" && overflow(kernel, found)) || found;
     },
     ...(device.kind !== "interpreter" &&

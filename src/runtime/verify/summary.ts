@@ -4,7 +4,7 @@ import { ALGORITHM_CHECK, describeErrorKind } from "../../compiled/error-kind.js
 import { mayRunInTf32 } from "../../compiled/tolerance.js";
 import { formatLocation } from "../../diagnostics/diagnostic.js";
 import type { Device } from "../devices/devices.js";
-import { isShown, type Outcome } from "../cases/outcome.js";
+import { wasCompared, type Outcome } from "../cases/outcome.js";
 import type { Verification } from "./plan-cases.js";
 
 export interface Summary {
@@ -112,7 +112,7 @@ function unjudged({ kernel, outcomes }: Verification): readonly string[] {
 const isExact = (device: Device["kind"], by: Outcome["by"]): boolean => device === "interpreter" && by === "python";
 
 function declaredCompared(outcomes: readonly Outcome[]): readonly number[] {
-  const places = outcomes.flatMap((outcome) => (isShown(outcome) ? (outcome.declared ?? []) : []));
+  const places = outcomes.flatMap((outcome) => (wasCompared(outcome) ? (outcome.declared ?? []) : []));
   return [...new Set(places)].sort((a, b) => a - b);
 }
 
@@ -125,7 +125,7 @@ function whyUnverified(verification: Verification): string | undefined {
     const because = why ? [why.replace(/^.* were not compared: /, "")] : [];
     return ["no case could be compared with a reference", ...because].join(": ");
   }
-  if (!outcomes.some(isShown)) return "every case is empty, so no element was compared";
+  if (!outcomes.some(wasCompared)) return "every case is empty, so no element was compared";
   const total = kernel.shapes.length;
   if (chosen || total === 0 || declaredCompared(outcomes).length > 0) return undefined;
   const [sizes] = kernel.shapes.map(formatSizes);

@@ -3,7 +3,7 @@ import { jsonText } from "../../compiled/canonical-json.js";
 import fc from "fast-check";
 import type { TestCase, CompiledKernel, SpecialValue, Tolerance } from "../../compiled/compiled-kernel.js";
 import { declaredCases, type Plan, type PlannedCase } from "../cases/cases.js";
-import { movableCase } from "../cases/tma-cases.js";
+import { tmaCompatibleCase } from "../cases/tma-cases.js";
 import type { Selection } from "../cases/selection.js";
 import type { Device } from "../devices/devices.js";
 import { acceptedCase } from "../cases/valid-cases.js";
@@ -170,7 +170,10 @@ function roundsOf(
     numRuns,
   });
   /** The warp-specialized kernel takes such cases alone. */
-  const movable = ({ drawn, ...how }: Round): Round => ({ ...how, drawn: drawn.map((at) => movableCase(kernel, at)) });
+  const movable = ({ drawn, ...how }: Round): Round => ({
+    ...how,
+    drawn: drawn.map((at) => tmaCompatibleCase(kernel, at)),
+  });
   const configs = drawnConfigs(kernel, draws);
   const examples = declared.map(({ at }): [TestCase] => [at]);
   const own = { ...round(selection.config, examples.length), examples };
@@ -218,7 +221,7 @@ function replayOf(at: TestCase): string {
 }
 
 /** Runs one case again from the text of a failure. */
-export async function verifyGiven(
+export async function reproduceCase(
   kernel: CompiledKernel,
   device: Device,
   at: TestCase,

@@ -1,5 +1,5 @@
 /** Where workers run. Where nothing is named, they run on this machine. */
-import type { Ran } from "../system/run-program.js";
+import type { ProgramResult } from "../system/run-program.js";
 import type { LinkOptions, WorkerLink } from "./worker-link.js";
 
 /** What runs workers elsewhere: another machine, or a cluster of them. */
@@ -27,7 +27,7 @@ export interface Host extends Remote {
   copy(folder: string): readonly string[];
   startWorker(options: LinkOptions): WorkerLink;
   /** Runs a program without standard input. Throws EnvironmentError if the connection is lost. */
-  run(command: string, args: readonly string[], options: RunOptions): Promise<Ran>;
+  run(command: string, args: readonly string[], options: RunOptions): Promise<ProgramResult>;
   exists(path: string): Promise<boolean>;
   /** Asks the agent there for something else that it does: `python/tilescript_worker/agent.py` lists it. */
   ask<T>(message: { readonly do: string } & Readonly<Record<string, unknown>>): Promise<T>;

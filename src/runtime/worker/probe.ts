@@ -2,8 +2,8 @@
 import { realpath, stat } from "node:fs/promises";
 import { delimiter, dirname, isAbsolute, join, resolve, sep } from "node:path";
 import type { Host } from "./host.js";
-import { keyOfText, readCached, writeCached } from "../system/json-cache.js";
-import { lastLine, type Ran, runProgram } from "../system/run-program.js";
+import { keyOfText, readCache, writeCached } from "../system/json-cache.js";
+import { lastLine, type ProgramResult, runProgram } from "../system/run-program.js";
 import { defaultStartMs } from "./worker.js";
 import { pythonScript } from "./start-python.js";
 
@@ -63,7 +63,7 @@ export async function probePython(
 ): Promise<Probe> {
   const python = await locate(command, env);
   const file = join(cacheFolder, "probes.json");
-  const known = (await readCached<Record<string, Entry>>(file)) ?? {};
+  const known = (await readCache<Record<string, Entry>>(file)) ?? {};
   const entry = known[python];
   if (entry?.probe?.versions && entry.stamp === (await stampOf(python, entry.probe, env))) return entry.probe;
 
@@ -101,7 +101,7 @@ function answerOf(printed: string): Probe | undefined {
 }
 
 /** Why there is no answer. The command that failed is our script: only what it said is of use. */
-function unanswered({ late, stdout, stderr, ...ending }: Ran, deadlineMs: number): string {
+function unanswered({ late, stdout, stderr, ...ending }: ProgramResult, deadlineMs: number): string {
   if (late) return `it did not answer within ${deadlineMs / 1000} s and was stopped; is it a Python?`;
   if (ending.exitCode === 0)
     return `it did not list its packages, but printed ${JSON.stringify(stdout.slice(0, 80))}; is it a Python?`;

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { replaceFile } from "../system/files.js";
 import { acquireLock } from "../system/process-lock.js";
 import { EnvironmentError } from "../system/errors.js";
-import { type Ran, runProgram } from "../system/run-program.js";
+import { type ProgramResult, runProgram } from "../system/run-program.js";
 import type { Host, RunOptions } from "./host.js";
 import { pythonEnv, pythonModule } from "./start-python.js";
 
@@ -23,7 +23,7 @@ export interface SetupPlace {
   write(path: string, text: string): Promise<void>;
   /** Creates the folder and waits until no other setup works in it. Returns what lets others work there. */
   lock(folder: string, say: (line: string) => void): Promise<() => Promise<void>>;
-  run(command: string, args: readonly string[], options: RunOptions): Promise<Ran>;
+  run(command: string, args: readonly string[], options: RunOptions): Promise<ProgramResult>;
   /** Python's arguments for a module that ends with the setup. */
   module(...args: readonly string[]): readonly string[];
   /** The path there of a list of packages. */

@@ -21,7 +21,7 @@ export interface Member {
 }
 
 /** Requests that a worker has at hand: the one that it works on, and the next. */
-export const AT_HAND = 2;
+export const QUEUE_DEPTH = 2;
 
 /** Places that are given to whoever asks first. */
 class Queue {
@@ -52,7 +52,7 @@ export class WorkerPool {
   constructor(members: readonly Member[]) {
     this.members = members;
     this.#alone = new Queue(members);
-    this.#shared = new Queue(Array.from({ length: AT_HAND }, () => members).flat());
+    this.#shared = new Queue(Array.from({ length: QUEUE_DEPTH }, () => members).flat());
   }
 
   get size(): number {

@@ -1,5 +1,5 @@
 /** One Python process of the worker, as a sender and receiver of messages. */
-import { before } from "../system/deadline.js";
+import { withDeadline } from "../system/deadline.js";
 import type { Ending } from "../system/process-group.js";
 import { lastLine } from "../system/run-program.js";
 import type { Host } from "./host.js";
@@ -14,7 +14,7 @@ export interface ProcessOptions extends Omit<LinkOptions, "onPrinted"> {
 }
 
 /** Why no message came. */
-export interface Lost {
+export interface WorkerExit {
   readonly lost: "late" | "ended" | "garbled";
 }
 
@@ -50,7 +50,7 @@ export class WorkerProcess {
   }
 
   /** Waits until Python runs our code. */
-  async start(deadlineMs: number): Promise<Lost | undefined> {
+  async start(deadlineMs: number): Promise<WorkerExit | undefined> {
     if (this.#isReady) return undefined;
     const message = await this.receive(deadlineMs);
     if ("lost" in message) return message;
@@ -66,16 +66,16 @@ export class WorkerProcess {
   }
 
   /** The next message. */
-  async receive(deadlineMs: number): Promise<Message | Lost> {
+  async receive(deadlineMs: number): Promise<Message | WorkerExit> {
     // Where a process dies with a request unread, its end of the channel is reset.
     const next = this.#link.lines?.next().catch((): IteratorResult<string> => ({ done: true, value: undefined }));
-    const line = await before(next, deadlineMs);
+    const line = await withDeadline(next, deadlineMs);
     if (line === "late") return { lost: "late" };
     if (line === undefined || line.done === true) return { lost: "ended" };
     const message = messageOf(line.value);
     if (message) return message;
     // Half a line is the last one of a process that died.
-    await before(this.#link.ended, REST_MS);
+    await withDeadline(this.#link.ended, REST_MS);
     return { lost: this.hasEnded ? "ended" : "garbled" };
   }
 
@@ -84,9 +84,9 @@ export class WorkerProcess {
   }
 
   /** The reply that says why none came; `late` says what took too long. */
-  async failure(how: Lost["lost"], late: string): Promise<FailedReply> {
+  async failure(how: WorkerExit["lost"], late: string): Promise<FailedReply> {
     if (how !== "ended") return lostReply(how, { late, printed: this.#tail });
-    const closed = (await before(this.#link.ended, REST_MS)) === "late";
+    const closed = (await withDeadline(this.#link.ended, REST_MS)) === "late";
     const ending = await this.#link.kill();
     return lostReply(how, { late, ending, closed, printed: this.#tail });
   }
@@ -110,7 +110,10 @@ interface Circumstances {
 type FailedReply = Reply & { readonly ok: false };
 
 /** The reply that says why none came, from the exit status and the end of the output. */
-export function lostReply(how: Lost["lost"], { late, ending, closed = false, printed }: Circumstances): FailedReply {
+export function lostReply(
+  how: WorkerExit["lost"],
+  { late, ending, closed = false, printed }: Circumstances,
+): FailedReply {
   const failed = (kind: FailureKind, message: string): FailedReply => ({
     ok: false,
     error: { kind, message, frames: [], fatal: true },

@@ -4,7 +4,7 @@
  */
 import { isDamaging, type Reply, type WorkerRequest } from "./protocol.js";
 import type { RequestServer } from "./worker-pool.js";
-import { type Lost, type ProcessOptions, WorkerProcess } from "./worker-process.js";
+import { type WorkerExit, type ProcessOptions, WorkerProcess } from "./worker-process.js";
 
 export interface WorkerOptions extends ProcessOptions {
   /** A process that does not run our code after so many milliseconds is stopped. Default: `defaultStartMs`. */
@@ -86,7 +86,7 @@ export class Worker implements RequestServer {
   }
 
   /** Ends the process, and says why no reply came. */
-  async #failure(running: WorkerProcess, { lost }: Lost, late: string): Promise<Reply> {
+  async #failure(running: WorkerProcess, { lost }: WorkerExit, late: string): Promise<Reply> {
     const failure = await running.failure(lost, late);
     await this.#kill();
     return failure;

@@ -9,7 +9,7 @@ import { compileCases } from "../../../src/runtime/cases/compile-cases.js";
 import { cases } from "../../../src/runtime/cases/arbitrary.js";
 import { inEveryConfig } from "../../../src/runtime/target-compile/precompile.js";
 import { candidatesOf } from "../../../src/runtime/measure/candidates.js";
-import { withFound } from "../../../src/runtime/measure/own-configs.js";
+import { mergeConfigs } from "../../../src/runtime/measure/own-configs.js";
 import { withoutConfigs } from "../../../src/runtime/system/json-cache.js";
 import { buildWith } from "../../../src/pipeline/build.js";
 import { copyByGpu } from "../../support/fixtures/copy-by-gpu.js";
@@ -148,7 +148,7 @@ describe("tuning", () => {
   });
 
   it("should bake the same lists", () => {
-    const found = withFound(built, [{ configs: fastest, architecture: ["cuda", 100, 32] }]);
+    const found = mergeConfigs(built, [{ configs: fastest, architecture: ["cuda", 100, 32] }]);
     expect(found.slice(0, -1)).toEqual(built.configs);
     expect(found.at(-1)).toEqual({ ...fastest[0], gpu: { cuda: 100 } });
   });

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { readCached, writeCached } from "../../../src/runtime/system/json-cache.js";
+import { readCache, writeCached } from "../../../src/runtime/system/json-cache.js";
 import { keptProofs } from "../../../src/runtime/system/proof-cache.js";
 
 const folder = await mkdtemp(join(tmpdir(), "cached-"));
@@ -14,7 +14,7 @@ const RESULT = { registers: 128, spills: [0, 12], 'of "it"': null };
 test("what was written is read", async () => {
   const file = join(folder, "new", "kept.json");
   await writeCached(file, RESULT);
-  expect(await readCached(file)).toEqual(RESULT);
+  expect(await readCache(file)).toEqual(RESULT);
 });
 
 test.each([
@@ -34,15 +34,15 @@ test.each([
   const text = await readFile(file, "utf8");
   expect(change(text)).not.toBe(text);
   await writeFile(file, change(text));
-  expect(await readCached(file)).toBeUndefined();
+  expect(await readCache(file)).toBeUndefined();
   await writeCached(file, RESULT);
-  expect(await readCached(file)).toEqual(RESULT);
+  expect(await readCache(file)).toEqual(RESULT);
 });
 
 test("many that write at once leave one whole result", async () => {
   const file = join(folder, "many.json");
   await Promise.all(Array.from({ length: 40 }, (_, i) => writeCached(file, { i, text: "x".repeat(1000 * i) })));
-  const kept = await readCached<{ i: number; text: string }>(file);
+  const kept = await readCache<{ i: number; text: string }>(file);
   expect(kept?.text).toHaveLength(1000 * kept!.i);
   expect((await readdir(folder)).filter((name) => name.startsWith("many"))).toEqual(["many.json"]);
 });
@@ -51,10 +51,10 @@ test("a place that can't be written costs nothing but time", async () => {
   const taken = join(folder, "taken");
   await writeFile(taken, "");
   await writeCached(join(taken, "kept.json"), RESULT);
-  expect(await readCached(join(taken, "kept.json"))).toBeUndefined();
+  expect(await readCache(join(taken, "kept.json"))).toBeUndefined();
   await mkdir(join(folder, "folder.json"));
   await writeCached(join(folder, "folder.json"), RESULT);
-  expect(await readCached(join(folder, "folder.json"))).toBeUndefined();
+  expect(await readCache(join(folder, "folder.json"))).toBeUndefined();
   const proofs = keptProofs(taken)!;
   expect(() => proofs.write("text", {} as never)).not.toThrow();
   expect(proofs.read("text")).toBeUndefined();

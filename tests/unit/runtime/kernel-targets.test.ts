@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { build, constexpr, kernel, op, tensor, tl } from "tilescript";
 import { definitionOf } from "../../../src/dsl/definition.js";
 import { supportsGpu, targetsText } from "../../../src/compiled/kernel-targets.js";
-import { ownCompilers } from "../../../src/runtime/devices/compile-service.js";
+import { localCompilers } from "../../../src/runtime/devices/compile-service.js";
 import { compileForTargets } from "../../../src/runtime/target-compile/targets.js";
 import type { Device } from "../../../src/runtime/devices/devices.js";
 import { compileDiagnostics, compileJson, compileText } from "../../../src/runtime/report/compile-report.js";
@@ -63,7 +63,7 @@ test("the wrapper checks the GPU before anything is launched, and a kernel for a
 test("compile refuses a target that the kernel is not for, at the author's line", async () => {
   const compiled = await build(hopper);
   const request = {
-    service: ownCompilers({ versions: {} } as never),
+    service: localCompilers({ versions: {} } as never),
     targets: parseTargets("cuda:80,hip:gfx942"),
     selections: [{ seed: 0 }],
   };

@@ -1,9 +1,9 @@
 /** How the actors of a cluster become devices. */
 import { expect, it } from "vitest";
 import { kindsOf, problemOf } from "../../../src/runtime/devices/ray-devices.js";
-import type { Seat } from "../../../src/runtime/remote/ray-cluster.js";
+import type { RayActor } from "../../../src/runtime/remote/ray-cluster.js";
 
-const seat = (deviceName: string, place: string, triton = "3.9.0"): Seat => ({
+const seat = (deviceName: string, place: string, triton = "3.9.0"): RayActor => ({
   place,
   node: place.split(" ")[0]!,
   python: "/usr/bin/python3",
@@ -28,7 +28,7 @@ it("each kind of GPU is a device of its own, and part of a name chooses some", (
 
 it("each node is a device of its own where caches are filled, and what compiles on it is none", () => {
   const { hello, ...other } = seat("Triton's compiler on the CPU", "a cpu:3");
-  const all: readonly Seat[] = [
+  const all: readonly RayActor[] = [
     ...seats,
     seat("NVIDIA H200", "c gpu:0"),
     { ...other, hello: { ...hello, device: "compiler" } },

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
 import { attention } from "../../../examples/flash-attention.js";
 import { cases } from "../../../src/runtime/cases/arbitrary.js";
-import { movableCase } from "../../../src/runtime/cases/tma-cases.js";
+import { tmaCompatibleCase } from "../../../src/runtime/cases/tma-cases.js";
 import type { Outcome } from "../../../src/runtime/cases/outcome.js";
 import { openDevice } from "../../../src/runtime/devices/devices.js";
 import { summarize } from "../../../src/runtime/verify/summary.js";
@@ -83,7 +83,7 @@ describe("cases that the copy engine can move", () => {
       let changed = 0;
       fc.assert(
         fc.property(cases(built, { maxSize: 100 }), (at) => {
-          const moved = movableCase(built, at);
+          const moved = tmaCompatibleCase(built, at);
           expect(built.refusal(moved)).toBeUndefined();
           if (moved === at) return;
           changed++;
@@ -106,6 +106,6 @@ describe("cases that the copy engine can move", () => {
       ({ x, y }) => tl.store(y.at(tl.programId(0)), tl.load(x.at(tl.programId(0)))),
     );
     const at = { sizes: { N: 5 }, dtypes: {}, config: 0, seed: 0 };
-    expect(movableCase(await build(odd), at)).toBe(at);
+    expect(tmaCompatibleCase(await build(odd), at)).toBe(at);
   });
 });

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { constexpr, kernel, scalar, tensor, tl } from "../../../src/index.js";
 import { build } from "../../../src/pipeline/build.js";
 import { proofDiagnostics } from "../../../src/runtime/report/proof-text.js";
-import { wantedFor } from "../../../src/runtime/report/suggest-requires.js";
+import { suggestRequires } from "../../../src/runtime/report/suggest-requires.js";
 
 interface Part {
   readonly shapes?: readonly object[];
@@ -50,7 +50,7 @@ const twelve = ({ shapes, requires }: Part): ReturnType<typeof build> =>
 async function messages(built: ReturnType<typeof build>): Promise<readonly string[]> {
   const compiled = await built;
   const proof = compiled.proof();
-  return proofDiagnostics(proof, wantedFor(compiled, proof)).map(({ message }) => message);
+  return proofDiagnostics(proof, suggestRequires(compiled, proof)).map(({ message }) => message);
 }
 
 describe("what is open", () => {

@@ -9,7 +9,7 @@ import type { CompiledKernel, Config } from "../../../src/compiled/compiled-kern
 import { rewriteConfigs } from "../../../src/runtime/invocation/rewrite.js";
 import type { TuneReport } from "../../../src/runtime/report/reports.js";
 import { candidatesOf, pruneByRules, refusedEverywhere } from "../../../src/runtime/measure/candidates.js";
-import { bestOf, orderOf, parseBudget, winners } from "../../../src/runtime/measure/tuner.js";
+import { bestOf, orderOf, parseBudget, fastestConfigs } from "../../../src/runtime/measure/tuner.js";
 import type { Trial } from "../../../src/runtime/measure/trial-cache.js";
 import { tunedGemm } from "../../support/fixtures/tuned-gemm.js";
 
@@ -106,7 +106,7 @@ describe("the search", () => {
       [1, 0],
       [0, 0],
     ]);
-    expect(winners(gemm, best)).toEqual([gemm.configs[1], gemm.configs[0]]);
+    expect(fastestConfigs(gemm, best)).toEqual([gemm.configs[1], gemm.configs[0]]);
   });
 });
 

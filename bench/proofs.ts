@@ -15,7 +15,7 @@ import { subjects } from "../tests/kernels/mutants/mutations.js";
 import { Seeded } from "../tests/kernels/mutants/seed.js";
 import { recipeOf } from "../tests/kernels/random/draw.js";
 import { accept } from "../tests/kernels/random/jobs.js";
-import { contradicted } from "../tests/support/soundness.js";
+import { soundnessViolations } from "../tests/support/soundness.js";
 import { fc } from "../tests/support/property.js";
 
 const { values: flags } = parseArgs({
@@ -62,7 +62,7 @@ function judge(name: string, compiled: CompiledKernel, drawn: () => readonly Tes
     const { findings, comparison } = compiled.evaluate(at);
     const isWrong =
       isOfPadding && isPaddingProved && !isRefuted && findings.length === 0 && comparison?.finds === "mistake";
-    const found = [...contradicted(proof, findings), ...(isWrong ? ["padding changes the result"] : [])];
+    const found = [...soundnessViolations(proof, findings), ...(isWrong ? ["padding changes the result"] : [])];
     if (found.length === 0) continue;
     wrong.push(`${name}, ${JSON.stringify(at)}: ${found.join("; ")}`);
     console.log(wrong.at(-1));

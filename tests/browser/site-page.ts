@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect } from "vitest";
 import { serve, type Served } from "../../site/serve.js";
-import { drawn } from "../support/sampled-tests.js";
+import { sampleCases } from "../support/sampled-tests.js";
 
 const root = resolve(import.meta.dirname, "../..");
 export const site = join(root, "site");
@@ -59,7 +59,10 @@ export async function expectNodesPython(
   evaluate: (act: typeof emitInPage, names: readonly string[]) => Promise<Record<string, string>>,
 ): Promise<void> {
   const all = readdirSync(join(root, "examples")).filter((name) => name.endsWith(".ts"));
-  const names = drawn("examples in a browser", all, { key: (name) => name, sources: (name) => [`examples/${name}`] });
+  const names = sampleCases("examples in a browser", all, {
+    key: (name) => name,
+    sources: (name) => [`examples/${name}`],
+  });
   const emitted = await evaluate(emitInPage, names);
   expect(Object.keys(emitted)).toEqual(names);
   // A test of its own holds these files to what Node emits.

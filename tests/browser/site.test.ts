@@ -8,14 +8,14 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
 import type { Served } from "../../site/serve.js";
-import { drawTests } from "../support/sampled-tests.js";
+import { sampledTests } from "../support/sampled-tests.js";
 import { expectNodesPython, missing, out, pathOf, serveSite, site } from "./site-page.js";
 
 const BROWSERS = ["chromium", "chromium-browser", "google-chrome"];
 const why = missing("playwright-core", ...BROWSERS);
 if (why) console.log(`skipped: ${why}`);
 
-drawTests("tests of the site", "site");
+sampledTests("tests of the site", "site");
 
 let started: Promise<{ readonly served: Served; readonly browser: any }> | undefined;
 const outside: string[] = [];

@@ -12,7 +12,7 @@ import { gemm } from "../../examples/gemm.js";
 import { layerNorm } from "../../examples/layer-norm.js";
 import { softmax } from "../../examples/softmax.js";
 import { vectorAdd } from "../../examples/vector-add.js";
-import { drawTests } from "../support/sampled-tests.js";
+import { sampledTests } from "../support/sampled-tests.js";
 import type { TestCase, CompiledKernel } from "../../src/compiled/compiled-kernel.js";
 import { precompile } from "../../src/runtime/target-compile/precompile.js";
 import { Compilers } from "../../src/runtime/worker/compilers.js";
@@ -28,7 +28,7 @@ import { WorkerPool } from "../../src/runtime/worker/worker-pool.js";
 import { Worker } from "../../src/runtime/worker/worker.js";
 import { requirePython } from "../support/python.js";
 
-drawTests("compilations ahead");
+sampledTests("compilations ahead");
 
 const target = parseTargets("cuda:90")[0]!.triton;
 const launch = fileURLToPath(new URL("../support/fixtures/launch.py", import.meta.url));

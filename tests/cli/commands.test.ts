@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
-import { drawTests } from "../support/sampled-tests.js";
+import { sampledTests } from "../support/sampled-tests.js";
 import { binary, installInto } from "../support/installed.js";
 import { closeResidents, tilescript as resident } from "../support/resident-cli.js";
 import type { CheckReport, DoctorReport, EmitReport, NewReport, Problem } from "../../src/runtime/report/reports.js";
@@ -67,7 +67,7 @@ async function starter(file: string, name = "starter"): Promise<void> {
 }
 
 describe("commands on files", { timeout: 60_000 }, () => {
-  drawTests("commands on files", "src/runtime/cli", "src/runtime/invocation");
+  sampledTests("commands on files", "src/runtime/cli", "src/runtime/invocation");
 
   it("should take files and patterns, and skip what a pattern matches without a kernel", async () => {
     await mkdir(join(folder, "kernels"));
@@ -166,7 +166,7 @@ describe("commands on files", { timeout: 60_000 }, () => {
 });
 
 describe("new", { timeout: 60_000 }, () => {
-  drawTests("new files", "templates");
+  sampledTests("new files", "templates");
 
   it.each(["module", "commonjs"])(
     "should make a kernel that runs at once, with a test that passes, in a package of type %s",

@@ -10,7 +10,7 @@ import { gemm } from "../../examples/gemm.js";
 import { vectorAdd } from "../../examples/vector-add.js";
 import { compileCases } from "../../src/runtime/cases/compile-cases.js";
 import { allLayouts } from "../../src/runtime/cases/tensor-layouts.js";
-import { drawTests } from "../support/sampled-tests.js";
+import { sampledTests } from "../support/sampled-tests.js";
 import { localCompilers } from "../../src/runtime/devices/compile-service.js";
 import { compileForTargets, type KernelCompilations } from "../../src/runtime/target-compile/targets.js";
 import { findPython, type PythonEnvironment } from "../../src/runtime/worker/environment.js";
@@ -23,7 +23,7 @@ import * as products from "../unit/codegen/fixtures/products.js";
 import { cli } from "../support/cli.js";
 import { requirePython } from "../support/python.js";
 
-drawTests("compilations for targets");
+sampledTests("compilations for targets");
 
 let environment: PythonEnvironment;
 let env: NodeJS.ProcessEnv;

@@ -5,12 +5,12 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { drawTests } from "../support/sampled-tests.js";
+import { sampledTests } from "../support/sampled-tests.js";
 import { recordedReport } from "../support/fixtures/recorded.js";
 import { binary, project, tsx } from "../support/installed.js";
 import { requirePython } from "../support/python.js";
 
-drawTests("faults of processes");
+sampledTests("faults of processes");
 
 const disk = await mkdtemp(join(tmpdir(), "tilescript-disk-"));
 const mounted = !(await execa("mount", ["-t", "tmpfs", "-o", "size=600k", "tmpfs", disk], { reject: false })).failed;

@@ -8,9 +8,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { setup } from "../../src/runtime/worker/install-environment.js";
-import { drawTests } from "../support/sampled-tests.js";
+import { sampledTests } from "../support/sampled-tests.js";
 
-drawTests("downloads of an environment", "src/runtime/worker");
+sampledTests("downloads of an environment", "src/runtime/worker");
 
 /** Enough that the half of it leaves the buffers of the connection before it breaks. */
 const PAYLOAD = 4 << 20;

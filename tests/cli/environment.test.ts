@@ -3,14 +3,14 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, writeFile } from "node:fs/pro
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
-import { drawTests } from "../support/sampled-tests.js";
+import { sampledTests } from "../support/sampled-tests.js";
 import { openDevice } from "../../src/runtime/devices/devices.js";
 import { findPython, interpreterProblem, unsupported } from "../../src/runtime/worker/environment.js";
 import { EnvironmentError } from "../../src/runtime/system/errors.js";
 import { probePython } from "../../src/runtime/worker/probe.js";
 import { setup } from "../../src/runtime/worker/install-environment.js";
 
-drawTests("environments");
+sampledTests("environments");
 
 let folder: string;
 let env: NodeJS.ProcessEnv;

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { build } from "tilescript";
-import { drawTests } from "../support/sampled-tests.js";
+import { sampledTests } from "../support/sampled-tests.js";
 import { codeFrame } from "../../src/runtime/report/code-frame.js";
 import { openDevice } from "../../src/runtime/devices/devices.js";
 import { localCompilers } from "../../src/runtime/devices/compile-service.js";
@@ -14,7 +14,7 @@ import { verifyCase } from "../../src/runtime/verify/runner.js";
 import * as failing from "../support/fixtures/failing.js";
 import { interpreter } from "../support/cli.js";
 
-drawTests("failures");
+sampledTests("failures");
 
 const file = fileURLToPath(new URL("../support/fixtures/failing.ts", import.meta.url));
 const lines = readFileSync(file, "utf8").split("\n");

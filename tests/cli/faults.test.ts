@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { drawTests } from "../support/sampled-tests.js";
+import { sampledTests } from "../support/sampled-tests.js";
 import type { TestCase } from "../../src/compiled/compiled-kernel.js";
 import { closeDevice, openDevice, type PythonDevice } from "../../src/runtime/devices/devices.js";
 import { EnvironmentError } from "../../src/runtime/system/errors.js";
@@ -17,7 +17,7 @@ import { vectorAdd } from "../support/fixtures/vector-add.js";
 import { binary, compiled, installInto, project } from "../support/installed.js";
 import { requirePython } from "../support/python.js";
 
-drawTests("faults of processes");
+sampledTests("faults of processes");
 
 const at: TestCase = { sizes: { N: 300 }, dtypes: { T: "float32" }, config: 0, seed: 0 };
 const START_MS = 60_000;

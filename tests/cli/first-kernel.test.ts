@@ -16,11 +16,11 @@ import {
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { drawTests } from "../support/sampled-tests.js";
+import { sampledTests } from "../support/sampled-tests.js";
 import { blocksOf } from "../support/doc-code-blocks.js";
 import { requirePython } from "../support/python.js";
 
-drawTests("steps of the first kernel", "docs/first-kernel.md");
+sampledTests("steps of the first kernel", "docs/first-kernel.md");
 
 const root = resolve(import.meta.dirname, "../..");
 const blocks = blocksOf("docs/first-kernel.md");

@@ -7,10 +7,10 @@ import { runBinary } from "../../src/runtime/cli/cli.js";
 import type { ImportReport } from "../../src/runtime/report/reports.js";
 import type { Streams } from "../../src/runtime/system/streams.js";
 import { expectUsage, type Ran } from "../support/cli.js";
-import { drawTests } from "../support/sampled-tests.js";
+import { sampledTests } from "../support/sampled-tests.js";
 import { requirePython } from "../support/python.js";
 
-drawTests("files to import");
+sampledTests("files to import");
 
 let folder: string;
 let temporary: string;

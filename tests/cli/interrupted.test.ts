@@ -5,16 +5,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { beforeAll, describe, expect, it } from "vitest";
-import { drawTests } from "../support/sampled-tests.js";
+import { sampledTests } from "../support/sampled-tests.js";
 import type { RunReport } from "../../src/runtime/report/reports.js";
 import { findPython } from "../../src/runtime/worker/environment.js";
 import { setup } from "../../src/runtime/worker/install-environment.js";
 import { binary, compiled, installInto } from "../support/installed.js";
-import { contentOf, isGone } from "../support/processes.js";
+import { contentOf, hasExited } from "../support/processes.js";
 import { requirePython } from "../support/python.js";
 import { add } from "./mistakes/mistake.js";
 
-drawTests("faults of processes");
+sampledTests("faults of processes");
 
 let folder: string;
 let python: string;
@@ -98,7 +98,7 @@ describe("a kernel that hangs", { timeout: 120_000 }, () => {
     const { child, mark } = await start(hanging, ["run", "--device", "interpreter"]);
     const worker = Number(await contentOf(mark));
     await expectEndsWith(signal, child);
-    expect(await isGone(worker)).toBe(true);
+    expect(await hasExited(worker)).toBe(true);
   });
 });
 
@@ -168,7 +168,7 @@ await setup({ lock: ${JSON.stringify(lock)}, imports: ["slow"] });\n`,
       const child = execa(process.execPath, [script], { env, extendEnv: false, reject: false });
       const builder = Number(await contentOf(join(source, "started")));
       await expectEndsWith(signal, child);
-      expect(await isGone(builder)).toBe(true);
+      expect(await hasExited(builder)).toBe(true);
       expect((await findPython({ lock, env })).rejected.map((each) => each.source)).not.toContain("tilescript setup");
       expect((await findPython({ lock, env })).environment?.source).not.toBe("tilescript setup");
       await rm(join(source, "started"));

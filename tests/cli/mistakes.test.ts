@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
-import { drawTests } from "../support/sampled-tests.js";
+import { sampledTests } from "../support/sampled-tests.js";
 import { requirePython } from "../support/python.js";
 import { binary, installInto } from "../support/installed.js";
 import { type Answer, type Call, closeResidents, tilescript } from "../support/resident-cli.js";
@@ -17,7 +17,7 @@ import { add, type Mistake } from "./mistakes/mistake.js";
 import { outputs } from "./mistakes/outputs.js";
 import { specs } from "./mistakes/specs.js";
 
-drawTests("mistakes of users", "src/diagnostics");
+sampledTests("mistakes of users", "src/diagnostics");
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 

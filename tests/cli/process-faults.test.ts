@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { execa } from "execa";
 import { beforeEach, describe, expect, it } from "vitest";
 import { acquireLock } from "../../src/runtime/system/process-lock.js";
-import { drawn } from "../support/sampled-tests.js";
+import { sampleCases } from "../support/sampled-tests.js";
 import { binary, project } from "../support/installed.js";
-import { contentOf, isGone } from "../support/processes.js";
+import { contentOf, hasExited } from "../support/processes.js";
 import { requirePython } from "../support/python.js";
 
 const kernel = join(project, "examples/vector-add.ts");
@@ -143,7 +143,7 @@ const faults: readonly Fault[] = [
 ];
 
 describe("the command where", { timeout: 120_000 }, () => {
-  const cases = drawn("faults of a process", faults, {
+  const cases = sampleCases("faults of a process", faults, {
     key: ({ title }) => title,
     always: ["the current folder is gone"],
     aDay: 7,
@@ -172,7 +172,7 @@ describe("a signal", { timeout: 120_000 }, () => {
   const signals = (["SIGINT", "SIGTERM", "SIGHUP"] as const).flatMap((signal) =>
     (["probe", "worker"] as const).map((stage) => ({ signal, stage })),
   );
-  const cases = drawn("signals", signals, {
+  const cases = sampleCases("signals", signals, {
     key: ({ signal, stage }) => `${signal} ${stage}`,
     aDay: 2,
     isOfTests: true,
@@ -194,7 +194,7 @@ describe("a signal", { timeout: 120_000 }, () => {
     const pid = Number(await contentOf(started));
     child.kill(signal);
     expect(await end).toBe(signal);
-    expect(await isGone(pid)).toBe(true);
+    expect(await hasExited(pid)).toBe(true);
   });
 });
 

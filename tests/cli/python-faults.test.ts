@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { drawn } from "../support/sampled-tests.js";
+import { sampleCases } from "../support/sampled-tests.js";
 import { compiled } from "../support/installed.js";
 import { Worker } from "../../src/runtime/worker/worker.js";
 import { probePython } from "../../src/runtime/worker/probe.js";
@@ -229,7 +229,7 @@ const workerFaults: readonly WorkerFault[] = [
 
 describe("a worker whose Python", { timeout: 30_000 }, () => {
   it.each(
-    drawn("faults of a Python", workerFaults, {
+    sampleCases("faults of a Python", workerFaults, {
       key: ({ title }) => title,
       always: ["prints when it starts"],
       aDay: 21,
@@ -326,7 +326,7 @@ const probeFaults: readonly ProbeFault[] = [
 
 describe("a program named as Python that", { timeout: 30_000 }, () => {
   it.each(
-    drawn("faults of a program", probeFaults, {
+    sampleCases("faults of a program", probeFaults, {
       key: ({ title }) => title,
       always: ["never answers"],
       aDay: 9,

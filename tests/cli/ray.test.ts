@@ -19,20 +19,20 @@ import { verify } from "../../src/runtime/verify/plan-cases.js";
 import { cli } from "../support/cli.js";
 import { drawCostlyTests } from "../support/sampled-tests.js";
 import { vectorAdd } from "../support/fixtures/vector-add.js";
-import { isGone } from "../support/processes.js";
-import { RayCluster, rayPython } from "../support/ray.js";
+import { hasExited } from "../support/processes.js";
+import { LocalRayCluster, rayPython } from "../support/ray.js";
 
 drawCostlyTests("work on a Ray cluster", "src/runtime/remote");
 
 let python: string | undefined;
-let cluster: RayCluster;
+let cluster: LocalRayCluster;
 let folder: string;
 
 // In the tests that are drawn alone, because it takes as long as they do.
 beforeEach(async ({ skip }) => {
   python ??= await rayPython();
   skip(python === undefined, "Ray can't be installed here");
-  cluster ??= await RayCluster.start(python!);
+  cluster ??= await LocalRayCluster.start(python!);
 }, 400_000);
 beforeAll(async () => void (folder = await mkdtemp(join(tmpdir(), "tilescript-ray-"))));
 afterAll(async () => {
@@ -186,7 +186,7 @@ describe("a Ray cluster", { timeout: 120_000 }, () => {
         message: expect.stringContaining("reconnect"),
       });
       // What it ran there ends with it.
-      expect(await isGone(Number(await readFile(begun, "utf8")))).toBe(true);
+      expect(await hasExited(Number(await readFile(begun, "utf8")))).toBe(true);
     } finally {
       await closeDevice(outside);
     }
@@ -264,7 +264,7 @@ describe("a Ray cluster", { timeout: 120_000 }, () => {
     const { outcomes } = await verify(killing, await opened(), { selection: { seed: 0 } });
     expect(outcomes.map(({ status }) => status)).toEqual(outcomes.map(() => "passed"));
     // The worker goes with its actor.
-    expect(await isGone(Number(await readFile(marker, "utf8")))).toBe(true);
+    expect(await hasExited(Number(await readFile(marker, "utf8")))).toBe(true);
   });
 
   it("gives up a request that ends every actor", async () => {
@@ -297,8 +297,8 @@ describe("a Ray cluster", { timeout: 120_000 }, () => {
 });
 
 describe("a Ray cluster whose nodes have GPUs", { timeout: 120_000 }, () => {
-  let gpus: RayCluster;
-  beforeEach(async () => void (gpus ??= await RayCluster.start(python!, 1)), 60_000);
+  let gpus: LocalRayCluster;
+  beforeEach(async () => void (gpus ??= await LocalRayCluster.start(python!, 1)), 60_000);
   afterAll(async () => void (await gpus?.stop()), 60_000);
 
   it("compiles for a node's cache on the CPUs of that node", async () => {

@@ -12,14 +12,14 @@ import { parseSshAddress } from "../../src/runtime/remote/ssh-address.js";
 import { setup } from "../../src/runtime/worker/install-environment.js";
 import type { DoctorReport, ProfileReport, RunReport } from "../../src/runtime/report/reports.js";
 import { cli, type Ran } from "../support/cli.js";
-import { drawTests } from "../support/sampled-tests.js";
+import { sampledTests } from "../support/sampled-tests.js";
 import { vectorAdd } from "../support/fixtures/vector-add.js";
 import { binary, compiled, project } from "../support/installed.js";
-import { contentOf, isGone } from "../support/processes.js";
+import { contentOf, hasExited } from "../support/processes.js";
 import { requirePython } from "../support/python.js";
 import { hasSshd, Sshd } from "../support/sshd.js";
 
-drawTests("work on another machine", "src/runtime/remote");
+sampledTests("work on another machine", "src/runtime/remote");
 
 const noise = `echo 'Welcome to "box" {"ready": true}'; echo 'last login: never' >&2; printf 'no line end'`;
 
@@ -111,7 +111,7 @@ describe.skipIf(!hasSshd)("a machine behind ssh", { timeout: 180_000 }, () => {
     expect(report.details).toMatch(/connection: the connection to box was lost: /);
     expect(report.cases).toMatchObject([{ status: "failed", error: { kind: "connection" } }]);
     expect(report.not_checked).toContainEqual(expect.stringMatching(/^\d+ further cases: the connection was lost$/));
-    expect(await isGone(pid)).toBe(true);
+    expect(await hasExited(pid)).toBe(true);
     expect(await leftThere()).toEqual([]);
     expect(await readdir(join(there, "tmp"))).toEqual([]);
   });

@@ -13,10 +13,10 @@ import { configsOverResources } from "../../src/runtime/measure/resource-limits.
 import { searchInRounds } from "../../src/runtime/measure/staged-search.js";
 import { Compilers } from "../../src/runtime/worker/compilers.js";
 import { copyByGpu } from "../support/fixtures/copy-by-gpu.js";
-import { drawTests } from "../support/sampled-tests.js";
+import { sampledTests } from "../support/sampled-tests.js";
 import { requirePython, tritonCache } from "../support/python.js";
 
-drawTests("searches of derived spaces", "src/runtime/measure", "src/runtime/target-compile");
+sampledTests("searches of derived spaces", "src/runtime/measure", "src/runtime/target-compile");
 
 const of = (BLOCK_M: number, BLOCK_N: number, BLOCK_K: number, numWarps: 4 | 8, numStages: 2 | 3 | 5): Config => ({
   values: { BLOCK_M, BLOCK_N, BLOCK_K, GROUP_M: 8 },

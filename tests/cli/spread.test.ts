@@ -11,11 +11,11 @@ import { search } from "../../src/runtime/measure/tuner.js";
 import { verifyThoroughly } from "../../src/runtime/verify/thorough.js";
 import { verify } from "../../src/runtime/verify/plan-cases.js";
 import { jsonReport } from "../../src/runtime/report/json.js";
-import { drawTests } from "../support/sampled-tests.js";
+import { sampledTests } from "../support/sampled-tests.js";
 import { vectorAdd } from "../support/fixtures/vector-add.js";
 import { requirePython } from "../support/python.js";
 
-drawTests("work spread over workers", "src/runtime/verify", "src/runtime/worker", "src/runtime/devices");
+sampledTests("work spread over workers", "src/runtime/verify", "src/runtime/worker", "src/runtime/devices");
 
 /** `y = x + 1`; lanes from `from` on are left without it. */
 const increment = (from?: number): Promise<CompiledKernel> =>

@@ -1,7 +1,7 @@
 /** `verify`: what is drawn, what repeated runs show, how small a failing case gets, and that it can be run again. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
-import { drawTests } from "../support/sampled-tests.js";
+import { sampledTests } from "../support/sampled-tests.js";
 import { closeDevice, openDevice, type Device } from "../../src/runtime/devices/devices.js";
 import { reproduceCase, verifyThoroughly } from "../../src/runtime/verify/thorough.js";
 import { verifyCase } from "../../src/runtime/verify/runner.js";
@@ -10,7 +10,7 @@ import { vectorAdd } from "../support/fixtures/vector-add.js";
 import { cli, expectUsage } from "../support/cli.js";
 import { requirePython } from "../support/python.js";
 
-drawTests("verifications");
+sampledTests("verifications");
 
 interface Wrong {
   /** The value that lanes from this one on add. */

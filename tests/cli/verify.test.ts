@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { drawTests } from "../support/sampled-tests.js";
+import { sampledTests } from "../support/sampled-tests.js";
 import type { Tolerance } from "../../src/compiled/compiled-kernel.js";
 import type { Selection } from "../../src/runtime/cases/selection.js";
 import { closeDevice, openDevice, type Device } from "../../src/runtime/devices/devices.js";
@@ -9,7 +9,7 @@ import { authorFile, vectorAdd } from "../support/fixtures/vector-add.js";
 import { cli } from "../support/cli.js";
 import { requirePython } from "../support/python.js";
 
-drawTests("verifications");
+sampledTests("verifications");
 
 interface Report {
   readonly correct: boolean;

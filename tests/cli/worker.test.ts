@@ -3,14 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { drawTests } from "../support/sampled-tests.js";
+import { sampledTests } from "../support/sampled-tests.js";
 import type { TestCase } from "../../src/compiled/compiled-kernel.js";
 import { verifyRequest } from "../../src/runtime/devices/request.js";
 import { Worker } from "../../src/runtime/worker/worker.js";
 import { vectorAdd } from "../support/fixtures/vector-add.js";
 import { requirePython } from "../support/python.js";
 
-drawTests("requests to the worker", "src/runtime/worker");
+sampledTests("requests to the worker", "src/runtime/worker");
 
 const at: TestCase = { sizes: { N: 300 }, dtypes: { T: "float32" }, config: 0, seed: 0 };
 const START_MS = 60_000;

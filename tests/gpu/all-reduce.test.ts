@@ -7,10 +7,10 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { build } from "tilescript";
 import { allReduce } from "../../examples/all-reduce.js";
-import { drawTests } from "../support/sampled-tests.js";
+import { sampledTests } from "../support/sampled-tests.js";
 import { requirePython } from "../support/python.js";
 
-drawTests("an all-reduce over GPUs");
+sampledTests("an all-reduce over GPUs");
 
 const script = fileURLToPath(new URL("../../examples/all_reduce_ranks.py", import.meta.url));
 

@@ -8,13 +8,13 @@ import { KernelDefinition } from "../../src/dsl/definition.js";
 import { build } from "../../src/pipeline/build.js";
 import { runBinary, runCli } from "../../src/runtime/cli/cli.js";
 import { smallCase } from "../../src/runtime/cases/small-case.js";
-import { drawTests } from "../support/sampled-tests.js";
+import { sampledTests } from "../support/sampled-tests.js";
 import { allBlocks, type Block } from "../support/doc-code-blocks.js";
 import { requirePython } from "../support/python.js";
 import { complaints } from "../support/tsc.js";
 import * as parts from "./page-parts.js";
 
-drawTests("tests of the pages", "docs");
+sampledTests("tests of the pages", "docs");
 
 const root = resolve(import.meta.dirname, "../..");
 const folder = join(import.meta.dirname, ".pages");

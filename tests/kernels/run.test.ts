@@ -5,12 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { kernel, constexpr, NDArray, scalar, tensor, tl } from "tilescript";
-import { drawTests } from "../support/sampled-tests.js";
+import { sampledTests } from "../support/sampled-tests.js";
 import { gemm } from "../../examples/gemm.js";
 import { requirePython } from "../support/python.js";
 import { copied, counting, filled, ramp, scaled } from "../unit/host-call/kernels.js";
 
-drawTests("runs from TypeScript", "src/host-call");
+sampledTests("runs from TypeScript", "src/host-call");
 
 const device = "interpreter";
 

@@ -6,7 +6,7 @@ import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 import { pythonFolder } from "../../src/runtime/worker/start-python.js";
-import { drawn } from "../support/sampled-tests.js";
+import { sampleCases } from "../support/sampled-tests.js";
 import { requirePython } from "../support/python.js";
 
 const tests = fileURLToPath(new URL("./", import.meta.url));
@@ -15,7 +15,7 @@ const files = readdirSync(tests).filter((name) => /^test_.*\.py$/.test(name));
 
 // One process tests all files that are drawn, since most of its time goes into importing torch.
 it("should pass the worker's own tests", { timeout: 300_000 }, async () => {
-  const chosen = drawn("files of the worker's tests", files, {
+  const chosen = sampleCases("files of the worker's tests", files, {
     key: (name) => name,
     sources: sourcesOf,
     least: 2,

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { magnitudes } from "../../src/eval/magnitude.js";
 import { sizeOf } from "../../src/numerics/array.js";
 import { fc } from "../support/property.js";
-import { askScript, requirePython } from "../support/python.js";
+import { runScript, requirePython } from "../support/python.js";
 
 /** Elements of every size: what fills, what is left out, what under- and overflows when it is squared. */
 const element = fc.oneof(
@@ -42,7 +42,7 @@ test("both rules give the same scales for drawn outputs", { timeout: 60_000 }, a
   // JSON has neither infinities nor NaN.
   const cases = drawn.map(({ shape, data }) => ({ shape, data: data.map(String) }));
   const script = new URL("row_scales.py", import.meta.url);
-  const scales = await askScript<string[][]>(await requirePython(), script, cases);
+  const scales = await runScript<string[][]>(await requirePython(), script, cases);
   drawn.forEach(({ shape, data }, i) => {
     const [own, other] = [[...magnitudes(shape, data)], scales[i]!.map(Number)];
     const worst = own.map((scale, at) => (scale === other[at] ? 0 : Math.abs(scale - other[at]!) / Math.abs(scale)));

@@ -10,7 +10,7 @@ import { setup } from "../../src/runtime/worker/install-environment.js";
 import { makeProject } from "./installed.js";
 import type { TestModule, TestProject } from "vitest/node";
 import { isFullRun, isRest, seedOfRun } from "./sampled-tests.js";
-import { type LeftOut, leftOutFile, type Passed, readLeftOut, root, writePassed } from "./run-records.js";
+import { type SkippedCases, leftOutFile, type Passed, readLeftOut, root, writePassed } from "./run-records.js";
 import { tritonCache } from "./python.js";
 
 const say = (line: string): void => void process.stderr.write(`${line}\n`);
@@ -55,7 +55,7 @@ function filesIn(folder: string): number {
 }
 
 /** `npm test left out 2300 of 2640 op compilations, …` */
-export function leftOutLine(parts: readonly LeftOut[]): string {
+export function leftOutLine(parts: readonly SkippedCases[]): string {
   const totals = new Map<string, { left: number; of: number }>();
   for (const { what, tested, of } of parts) {
     const total = totals.get(what) ?? { left: 0, of: 0 };

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** Whether a process ends within so many seconds as a busy machine may need. */
-export async function isGone(pid: number): Promise<boolean> {
+export async function hasExited(pid: number): Promise<boolean> {
   for (let waited = 0; waited < 20_000; waited += 50) {
     try {
       process.kill(pid, 0);

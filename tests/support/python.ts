@@ -51,7 +51,7 @@ export interface CaseError {
 }
 
 /** What `script` writes about `lines` to the file that it is given, as JSON. `path` is searched for modules too. */
-export async function askScript<Written>(
+export async function runScript<Written>(
   python: string,
   script: URL,
   lines: readonly object[],

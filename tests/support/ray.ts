@@ -49,7 +49,7 @@ async function packagesOf(python: string): Promise<string> {
 }
 
 /** A cluster, until it is stopped. */
-export class RayCluster {
+export class LocalRayCluster {
   readonly #process: ChildProcess;
 
   private constructor(
@@ -65,7 +65,7 @@ export class RayCluster {
   }
 
   /** `gpus` is how many Ray believes that each node has. */
-  static async start(python: string, gpus = 0): Promise<RayCluster> {
+  static async start(python: string, gpus = 0): Promise<LocalRayCluster> {
     const script = fileURLToPath(new URL("ray_cluster.py", import.meta.url));
     const child = spawn(python, [script, String(gpus)], { stdio: ["pipe", "pipe", "pipe"] });
     let [printed, complained] = ["", ""];
@@ -78,8 +78,8 @@ export class RayCluster {
       });
     });
     const line = printed.split("\n").find((each) => each.startsWith("{"))!;
-    const { address, raylet, clients } = JSON.parse(line) as Pick<RayCluster, "address" | "raylet" | "clients">;
-    return new RayCluster(address, raylet, clients, child);
+    const { address, raylet, clients } = JSON.parse(line) as Pick<LocalRayCluster, "address" | "raylet" | "clients">;
+    return new LocalRayCluster(address, raylet, clients, child);
   }
 
   async stop(): Promise<void> {

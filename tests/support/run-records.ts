@@ -17,7 +17,7 @@ export const restFile = join(folder, "rest.jsonl");
 export const passedFile = join(folder, "passed.jsonl");
 
 /** What a test file left out of a list. */
-export interface LeftOut {
+export interface SkippedCases {
   /** The test file, from the root of the repository. */
   readonly file: string;
   readonly what: string;
@@ -36,7 +36,7 @@ export interface Passed {
   readonly test: string;
 }
 
-export function writeLeftOut(left: LeftOut): void {
+export function writeLeftOut(left: SkippedCases): void {
   mkdirSync(folder, { recursive: true });
   appendFileSync(leftOutFile, `${JSON.stringify(left)}\n`);
 }
@@ -46,7 +46,7 @@ export function writePassed(all: readonly Passed[]): void {
   writeFileSync(passedFile, all.map((each) => JSON.stringify(each)).join("\n"));
 }
 
-export const readLeftOut = (from: string): readonly LeftOut[] => readLines(from);
+export const readLeftOut = (from: string): readonly SkippedCases[] => readLines(from);
 
 export const readPassed = (): readonly Passed[] => readLines(passedFile);
 

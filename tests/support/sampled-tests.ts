@@ -40,7 +40,7 @@ interface Options<T> {
 }
 
 /** The cases of a list that this run tests, in their order. `what` is plural: "op compilations". */
-export function drawn<T>(what: string, all: readonly T[], options: Options<T>): readonly T[] {
+export function sampleCases<T>(what: string, all: readonly T[], options: Options<T>): readonly T[] {
   const {
     key,
     sources = () => [],
@@ -54,7 +54,7 @@ export function drawn<T>(what: string, all: readonly T[], options: Options<T>): 
   if (isFullRun()) {
     const days = daysFor(all.length, aDay);
     const today = all.filter(
-      (each, i) => isToday(i, days, turnOfFile()) || always.includes(key(each)) || isChanged(each),
+      (each, i) => isSelectedToday(i, days, turnOfFile()) || always.includes(key(each)) || isChanged(each),
     );
     leaveOut(what, today.length, all.length, isOfTests);
     return today;
@@ -88,7 +88,7 @@ export function drawnCount(what: string, count: number, least = 1): number {
  * every second one, the others on the next day, and both all where the test file or a file of `folders`, from the root,
  * changed. Called at the top.
  */
-export function drawTests(what: string, ...folders: readonly string[]): void {
+export function sampledTests(what: string, ...folders: readonly string[]): void {
   drawOneIn(16, 2, what, folders);
 }
 
@@ -110,7 +110,7 @@ function drawOneIn(part: number, days: number, what: string, folders: readonly s
     // Neighbors take turns, so that no day has much more to do than another.
     const place = testsIn(task.file.tasks).indexOf(task);
     const isDrawn = (place + digestOf(`${seedOfRun()} ${file}`)) % part === 0;
-    const isTested = all || (isFullRun() ? isToday(digestOf(file) + place, days, seedOfRun()) : isDrawn);
+    const isTested = all || (isFullRun() ? isSelectedToday(digestOf(file) + place, days, seedOfRun()) : isDrawn);
     leaveOut(what, isTested ? 1 : 0, 1);
     skip(!isTested, isFullRun() ? "the full run of another day tests it" : "the seed did not draw it");
   });
@@ -120,12 +120,12 @@ export const testsIn = (tasks: readonly RunnerTask[]): readonly RunnerTestCase[]
   tasks.flatMap((task) => (task.type === "suite" ? testsIn(task.tasks) : [task]));
 
 /** Whether the day's full run tests the case at place `i` of a list that it tests in so many days. */
-export const isToday = (i: number, days: number, day: number): boolean =>
+export const isSelectedToday = (i: number, days: number, day: number): boolean =>
   (i + day) % Number(process.env["TILESCRIPT_DAYS"] ?? days) === 0;
 
 /** Days as a list of this file counts them: where its tests are made on some days only, each of those is the next. */
-const turnOfFile = (): number => turnOf(seedOfRun(), daysOfFiles.get(testFile()) ?? 1);
-export const turnOf = (day: number, days: number): number => Math.floor(day / days);
+const turnOfFile = (): number => dayIndexOf(seedOfRun(), daysOfFiles.get(testFile()) ?? 1);
+export const dayIndexOf = (day: number, days: number): number => Math.floor(day / days);
 
 /** From 0 to 1, the same for one seed and one key. */
 function rankOf(key: string): number {

@@ -39,7 +39,7 @@ const leavesUnset = ({ code, message }: Finding): boolean =>
   FORBIDS.bounds!.includes(code) || message.includes(" is read before ");
 
 /** The findings of which everything is proved that forbids them. There must be none. */
-export function contradicted({ obligations }: Certificate, findings: readonly Finding[]): readonly string[] {
+export function soundnessViolations({ obligations }: Certificate, findings: readonly Finding[]): readonly string[] {
   const hasOther = findings.some(leavesUnset);
   // All that is proved rests on integers that do not wrap, and only `overflow` speaks of those that do.
   const wrapped = findings.filter(({ code }) => FORBIDS.overflow!.includes(code));

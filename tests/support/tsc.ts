@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 export const root = join(import.meta.dirname, "../..");
 
-export interface Complaint {
+export interface TscDiagnostic {
   readonly file: string;
   /** Counted from 1. */
   readonly line: number;
@@ -15,7 +15,7 @@ export interface Complaint {
 }
 
 /** What the compiler says about `files`, and about nothing else. `name` keeps the folders of two tests apart. */
-export function complaints(name: string, files: Readonly<Record<string, string>>): Complaint[] {
+export function complaints(name: string, files: Readonly<Record<string, string>>): TscDiagnostic[] {
   const output = inFolder(name, files, (folder) => tsc(["-p", folder, "--pretty", "false"]));
   return output.split("\n").flatMap((line) => {
     const match = /^(.*)\((\d+),\d+\): error (TS\d+): (.*)$/.exec(line);

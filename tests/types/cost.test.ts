@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { families, program } from "./calls.js";
 import { instantiations } from "./cost.js";
-import { drawn, seedOfRun } from "../support/sampled-tests.js";
+import { sampleCases, seedOfRun } from "../support/sampled-tests.js";
 import { root } from "../support/tsc.js";
 
 const importOnly = `import { tl } from "tilescript";\nexport { tl };`;
@@ -42,7 +42,7 @@ const SETS = 16;
 const costOf = (calls: (typeof families)[string], declared: number): number =>
   (instantiations(program(calls, SETS)) - declared) / SETS;
 
-const budgets = drawn("budgets of types", ["calls of all families of ops"], {
+const budgets = sampleCases("budgets of types", ["calls of all families of ops"], {
   key: (name) => name,
   sources: () => ["tests/types/cost.test.ts", "tests/types/calls.ts"],
   least: 0,

@@ -2,10 +2,10 @@
 import { readdirSync, readFileSync, symlinkSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { drawTests } from "../support/sampled-tests.js";
+import { sampledTests } from "../support/sampled-tests.js";
 import { inFolder, root, tsc } from "../support/tsc.js";
 
-drawTests("declarations in a project", "src/dsl", "src/params");
+sampledTests("declarations in a project", "src/dsl", "src/params");
 
 const examples = readdirSync(join(root, "examples")).filter((file) => file.endsWith(".ts"));
 /** What a caller does with a kernel. */

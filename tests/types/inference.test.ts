@@ -3,10 +3,10 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Project, SyntaxKind } from "ts-morph";
 import { describe, expect, test } from "vitest";
-import { drawTests } from "../support/sampled-tests.js";
+import { sampledTests } from "../support/sampled-tests.js";
 import { complaints, root } from "../support/tsc.js";
 
-drawTests("types in an editor", "src/dsl", "src/types", "src/rules");
+sampledTests("types in an editor", "src/dsl", "src/types", "src/rules");
 
 describe("types that come out", () => {
   const text = readFileSync(join(import.meta.dirname, "inference.ts"), "utf8");

@@ -2,12 +2,12 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { documents, render } from "../../docs/render.js";
-import { drawn } from "../support/sampled-tests.js";
+import { sampleCases } from "../support/sampled-tests.js";
 import { table } from "../../src/ops/table.js";
 
 /** This page proves all examples, which `unit/prove/examples.test.ts` does too. */
 const PROVING = "docs/proofs.md";
-const proving = drawn("pages that prove the examples", [PROVING], {
+const proving = sampleCases("pages that prove the examples", [PROVING], {
   key: (name) => name,
   sources: (name) => [name, "docs/proof-table.ts"],
   least: 0,

@@ -1,12 +1,12 @@
 /** Of what a full run draws, all is tested: at once, or a part a day. */
 import { afterEach, expect, test, vi } from "vitest";
-import { daysFor, isToday, turnOf } from "../support/sampled-tests.js";
+import { daysFor, isSelectedToday, dayIndexOf } from "../support/sampled-tests.js";
 
 afterEach(() => void vi.unstubAllEnvs());
 
 const cases = (count: number): readonly number[] => Array.from({ length: count }, (_, i) => i);
 const today = (count: number, aDay: number, day: number) =>
-  cases(count).filter((i) => isToday(i, daysFor(count, aDay), day));
+  cases(count).filter((i) => isSelectedToday(i, daysFor(count, aDay), day));
 
 test.each([1, 10, 802])("a list of %i that is not costly is tested whole, on any day", (count) => {
   vi.stubEnv("TILESCRIPT_DAYS", undefined);
@@ -28,8 +28,8 @@ test.each([
 ])("so is one within a test that is made each %i days: %i cases, %i a day", (days, count, aDay) => {
   vi.stubEnv("TILESCRIPT_DAYS", undefined);
   for (const place of cases(days)) {
-    const ofTest = cases(days * daysFor(count, aDay)).filter((day) => isToday(place, days, 20261101 + day));
-    const parts = ofTest.map((day) => today(count, aDay, turnOf(20261101 + day, days)));
+    const ofTest = cases(days * daysFor(count, aDay)).filter((day) => isSelectedToday(place, days, 20261101 + day));
+    const parts = ofTest.map((day) => today(count, aDay, dayIndexOf(20261101 + day, days)));
     expect(parts.flat().toSorted((a, b) => a - b)).toEqual(cases(count));
   }
 });

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { PositionEncoding, Workspace } from "@astral-sh/ruff-wasm-nodejs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
-import { drawCostlyTests, drawn } from "../../support/sampled-tests.js";
+import { drawCostlyTests, sampleCases } from "../../support/sampled-tests.js";
 import type { CompiledKernel } from "../../../src/compiled/compiled-kernel.js";
 import { examples } from "../../support/examples.js";
 import { newFolder, packaged, python, runTests } from "./packaged.js";
@@ -52,7 +52,9 @@ describe("the examples", () => {
           expect({ test, reason: reasons[test] }).toSatisfy(isSkippedRightly(kernel));
       const skipped = Object.keys(reasons);
       expect(skipped.length).toBeLessThan(kernels.length / 2);
-      const today = drawn("tests of examples in a package", names, { key: (name) => name, aDay: A_DAY }).flatMap(both);
+      const today = sampleCases("tests of examples in a package", names, { key: (name) => name, aDay: A_DAY }).flatMap(
+        both,
+      );
       const tested = await runTests(join(folder, "examples"), env, today);
       const left = today.filter((test) => skipped.includes(test)).length;
       const verdict = left > 0 ? `OK \\(skipped=${left}\\)` : "OK";

@@ -6,10 +6,10 @@ import { afterAll, expect, test } from "vitest";
 import { judge, type Verdict } from "../../../bench/agents/judge.js";
 import { tasks } from "../../../bench/agents/tasks.js";
 import { complaints } from "../../support/tsc.js";
-import { drawTests } from "../../support/sampled-tests.js";
+import { sampledTests } from "../../support/sampled-tests.js";
 import { solved } from "./solved.js";
 
-drawTests("agents' kernels to judge", "bench/agents");
+sampledTests("agents' kernels to judge", "bench/agents");
 
 const folder = mkdtempSync(join(tmpdir(), "tilescript-judged-"));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -4,11 +4,11 @@ import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
 import { build, type TestCase, type CompiledKernel } from "tilescript";
 import type { TensorData } from "../../../src/compiled/compiled-kernel.js";
-import { drawTests } from "../../support/sampled-tests.js";
+import { sampledTests } from "../../support/sampled-tests.js";
 import { requirePython } from "../../support/python.js";
 import * as control from "./kernels.js";
 
-drawTests("constructs on Triton", "tests/kernels/control", "src/codegen/body");
+sampledTests("constructs on Triton", "tests/kernels/control", "src/codegen/body");
 
 const kernels = Object.entries({ ...control });
 

@@ -6,13 +6,13 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { build } from "tilescript";
-import { drawTests } from "../../support/sampled-tests.js";
+import { sampledTests } from "../../support/sampled-tests.js";
 import { requirePython } from "../../support/python.js";
 import { emit } from "../../support/emit.js";
 import { examples } from "../../support/examples.js";
 import { addInPlace, scaledRows } from "../../unit/codegen/fixtures/wrappers.js";
 
-drawTests("wrappers on PyTorch", "src/codegen/wrapper");
+sampledTests("wrappers on PyTorch", "src/codegen/wrapper");
 
 test("the emitted wrappers should pass their tests", { timeout: 300_000 }, async () => {
   const folder = await mkdtemp(join(tmpdir(), "tilescript-wrappers-"));

@@ -1,13 +1,13 @@
 /** Emission mode `op`: a kernel that PyTorch knows as an operator. */
 import { beforeAll, expect, test } from "vitest";
-import { drawTests } from "../../support/sampled-tests.js";
+import { sampledTests } from "../../support/sampled-tests.js";
 import type { CompiledKernel } from "../../../src/compiled/compiled-kernel.js";
 import * as argumentKernels from "./argument-kernels.js";
 import * as kernels from "./kernels.js";
 import { buildAll } from "../../support/build.js";
 import { testModules } from "../../support/python.js";
 
-drawTests("operators on PyTorch", "src/codegen/operator");
+sampledTests("operators on PyTorch", "src/codegen/operator");
 
 let built: { readonly [N in keyof typeof kernels]: CompiledKernel };
 const op = { namespace: "tests" };

@@ -10,7 +10,7 @@ import { TileScriptError } from "../../../src/diagnostics/diagnostic.js";
 import { dtypes, type DTypeName } from "../../../src/types/dtype.js";
 import { buildAll } from "../../support/build.js";
 import { fc, runsOf } from "../../support/property.js";
-import { askScript, requirePython } from "../../support/python.js";
+import { runScript, requirePython } from "../../support/python.js";
 import * as kernels from "./refused-kernels.js";
 
 /** A tensor as both sides make it: zeros, and views of them. */
@@ -175,7 +175,7 @@ test("a wrapper and the evaluator refuse the same calls", { timeout: 240_000 }, 
   );
   const modules = built.map(([name, { python }]) => ({ name, python }));
   const asked = calls.map(({ name, kernel, given }) => ({ name, arguments: forPython(kernel, given) }));
-  const answers = await askScript<Answer[]>(await requirePython(), new URL("refusals.py", import.meta.url), [
+  const answers = await runScript<Answer[]>(await requirePython(), new URL("refusals.py", import.meta.url), [
     ...modules,
     ...asked,
   ]);

@@ -1,6 +1,6 @@
 /** The host side of emitted modules, run: on Triton's interpreter with real PyTorch, and by the evaluator. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { drawn, drawTests } from "../../support/sampled-tests.js";
+import { sampleCases, sampledTests } from "../../support/sampled-tests.js";
 import type { CompiledKernel } from "../../../src/compiled/compiled-kernel.js";
 import { closeDevice, openDevice, type Device } from "../../../src/runtime/devices/devices.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
@@ -10,7 +10,7 @@ import * as kernels from "./kernels.js";
 import { buildAll } from "../../support/build.js";
 import { testModules } from "../../support/python.js";
 
-drawTests("wrappers on PyTorch", "src/codegen/wrapper");
+sampledTests("wrappers on PyTorch", "src/codegen/wrapper");
 
 let built: { readonly [N in keyof typeof kernels]: CompiledKernel };
 let device: Device;
@@ -34,7 +34,7 @@ test("what wrappers say of tensors of every kind, of numbers and of gradients", 
 
 /** Every so manieth refusal, from the first, the second and so on. */
 const PARTS = ["0", "1", "2", "3"];
-const mutated = drawn("parts of the mutations of wrappers' functions", PARTS, {
+const mutated = sampleCases("parts of the mutations of wrappers' functions", PARTS, {
   key: (part) => part,
   sources: () => ["src/codegen/wrapper/argument-helpers.ts", "src/codegen/wrapper/helpers.ts"],
   aDay: 1,

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { build, compile, constexpr, kernel, NDArray, tensor, tl, type TestCase } from "tilescript";
-import { drawTests } from "../../support/sampled-tests.js";
+import { sampledTests } from "../../support/sampled-tests.js";
 import { planCases } from "../../../src/runtime/cases/cases.js";
 import { cases } from "../../../src/runtime/cases/arbitrary.js";
 import { compileRequest } from "../../../src/runtime/devices/request.js";
@@ -12,7 +12,7 @@ import { compileAll } from "../../support/aot.js";
 import { interpreter } from "../../support/cli.js";
 import { testModules, tritons } from "../../support/python.js";
 
-drawTests("launches", "src/codegen/wrapper");
+sampledTests("launches", "src/codegen/wrapper");
 
 /** Persistent: as many programs as the GPU runs at a time, each of which takes every so many tiles. */
 const scaled = kernel(

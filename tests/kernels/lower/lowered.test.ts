@@ -10,7 +10,7 @@ import { evaluateCase } from "../../../src/eval/evaluate-case.js";
 import type { KernelIR } from "../../../src/ir/nodes.js";
 import { lowerViews } from "../../../src/lower/views.js";
 import { gemm } from "../../../examples/gemm.js";
-import { drawn, drawTests } from "../../support/sampled-tests.js";
+import { sampleCases, sampledTests } from "../../support/sampled-tests.js";
 import { examples } from "../../support/examples.js";
 import { recipeOf } from "../random/draw.js";
 import { SIZES } from "../random/example-cases.js";
@@ -20,7 +20,7 @@ import { TileScriptError } from "../../../src/diagnostics/diagnostic.js";
 import * as wrong from "./rewrite.js";
 import { fc } from "../../support/property.js";
 
-drawTests("kernels in lowered form", "src/lower", "src/eval");
+sampledTests("kernels in lowered form", "src/lower", "src/eval");
 
 const SEED = Number(process.env["RANDOM_SEED"] ?? 20_261_121);
 /** 1,000 random kernels take two minutes. */
@@ -62,7 +62,7 @@ describe("the examples", { timeout: 120_000 }, () => {
 describe(`${RANDOM} random kernels from seed ${SEED}`, { timeout: 600_000 }, () => {
   test("compute what their lowered form computes", () => {
     const all = Array.from({ length: RANDOM }, (_, i) => SEED + i);
-    const seeds = drawn("lowered random kernels", all, { key: String, aDay: 80 });
+    const seeds = sampleCases("lowered random kernels", all, { key: String, aDay: 80 });
     let evaluated = 0;
     for (const seed of seeds) {
       const made = accepted(seed);

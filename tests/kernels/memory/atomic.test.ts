@@ -1,7 +1,7 @@
 /** Atomics: what they refuse, how they are written, what they compute, and that Triton takes every dtype of each. */
 import { describe, expect, test } from "vitest";
 import { build, compile, constexpr, kernel, tensor, tl, type TestCase } from "tilescript";
-import { drawTests } from "../../support/sampled-tests.js";
+import { sampledTests } from "../../support/sampled-tests.js";
 import type { TensorData } from "../../../src/compiled/compiled-kernel.js";
 import { atomicKinds, type AtomicKind } from "../../../src/rules/atomic-rules.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
@@ -10,7 +10,7 @@ import { interpreter } from "../../support/cli.js";
 import { compileAll } from "../../support/aot.js";
 import { tritons } from "../../support/python.js";
 
-drawTests("kernels in memory", "src/lower");
+sampledTests("kernels in memory", "src/lower");
 
 const line = (mark: string) => lineOf(import.meta.url, mark);
 

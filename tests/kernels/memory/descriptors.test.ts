@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { execa } from "execa";
 import { describe, expect, test } from "vitest";
 import { build, compile, constexpr, descriptor, kernel, pointer, tensor, tl, type TestCase } from "tilescript";
-import { drawTests } from "../../support/sampled-tests.js";
+import { sampledTests } from "../../support/sampled-tests.js";
 import { attentionWithGradients } from "../../../examples/attention-gradients.js";
 import { gemmTma } from "../../../examples/gemm-tma.js";
 import { planCases } from "../../../src/runtime/cases/cases.js";
@@ -16,7 +16,7 @@ import { interpreter } from "../../support/cli.js";
 import { requirePython, tritons } from "../../support/python.js";
 import { compileAll } from "../../support/aot.js";
 
-drawTests("kernels in memory", "src/lower");
+sampledTests("kernels in memory", "src/lower");
 
 const T = tl.dtype("T", [tl.float16, tl.bfloat16]);
 const line = (mark: string) => lineOf(import.meta.url, mark);

@@ -1,14 +1,14 @@
 /** Outputs and updated tensors that a caller may leave out, and sizes that only optional tensors have. */
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { build, compile, constexpr, kernel, NDArray, op, tensor, tl, type TestCase } from "tilescript";
-import { drawTests } from "../../support/sampled-tests.js";
+import { sampledTests } from "../../support/sampled-tests.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
 import { evaluate } from "../../support/evaluate.js";
 import { interpreter } from "../../support/cli.js";
 import { compileAll } from "../../support/aot.js";
 import { testModules, tritons } from "../../support/python.js";
 
-drawTests("kernels in memory", "src/lower");
+sampledTests("kernels in memory", "src/lower");
 
 /** RMS norm: a residual that is updated, a gain and a shift, and the reciprocal root on request. */
 const normed = kernel(

@@ -1,7 +1,7 @@
 /** Arguments that a caller may leave out: refusals, the wrapper, both ways evaluated, run and compiled. */
 import { describe, expect, test } from "vitest";
 import { build, compile, constexpr, kernel, pointer, python, tensor, tl, type TestCase } from "tilescript";
-import { drawTests } from "../../support/sampled-tests.js";
+import { sampledTests } from "../../support/sampled-tests.js";
 import { closeDevice, openDevice } from "../../../src/runtime/devices/devices.js";
 import { planCases } from "../../../src/runtime/cases/cases.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
@@ -10,7 +10,7 @@ import { interpreter } from "../../support/cli.js";
 import { compileAll } from "../../support/aot.js";
 import { tritons } from "../../support/python.js";
 
-drawTests("kernels in memory", "src/lower");
+sampledTests("kernels in memory", "src/lower");
 
 /** Rows of a table, and a bias on each if there is one. */
 const embedding = kernel(

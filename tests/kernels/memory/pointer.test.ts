@@ -5,12 +5,12 @@ import { join } from "node:path";
 import { execa } from "execa";
 import { describe, expect, test } from "vitest";
 import { build, compile, constexpr, kernel, pointer, tensor, tl } from "tilescript";
-import { drawTests } from "../../support/sampled-tests.js";
+import { sampledTests } from "../../support/sampled-tests.js";
 import { evaluate, float32s } from "../../support/evaluate.js";
 import { requirePython, tritons } from "../../support/python.js";
 import { compileAll } from "../../support/aot.js";
 
-drawTests("kernels in memory", "src/lower");
+sampledTests("kernels in memory", "src/lower");
 
 /** Copies several tensors of different lengths in one launch; where they lie is in tables. */
 const groupedCopy = kernel(

@@ -1,14 +1,14 @@
 /** Views of views, dims that are constexprs or computed, and offsets that are 64 bits wide. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { build, compile, constexpr, kernel, python, tensor, tl, type TestCase, type CompiledKernel } from "tilescript";
-import { drawTests } from "../../support/sampled-tests.js";
+import { sampledTests } from "../../support/sampled-tests.js";
 import { closeDevice, type Device, openDevice } from "../../../src/runtime/devices/devices.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
 import { evaluate } from "../../support/evaluate.js";
 import { requirePython, tritons } from "../../support/python.js";
 import { compileAll } from "../../support/aot.js";
 
-drawTests("kernels in memory", "src/lower");
+sampledTests("kernels in memory", "src/lower");
 
 /** Out of [B, S, H, D] into [B, H, D, S], one head at a time. */
 const heads = kernel(

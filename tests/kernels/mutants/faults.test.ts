@@ -12,11 +12,11 @@ import { round } from "../../../src/numerics/numeric-float.js";
 import type { DTypeName } from "../../../src/types/dtype.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
 import { interpreter } from "../../support/cli.js";
-import { drawn } from "../../support/sampled-tests.js";
+import { sampleCases } from "../../support/sampled-tests.js";
 import { type Change, type Faulty, faulty, type Stored } from "./faults.js";
 import { buildRight, Seeded } from "./seed.js";
 
-const tested = drawn("examples with seeded mistakes", faulty, {
+const tested = sampleCases("examples with seeded mistakes", faulty, {
   key: ({ example }) => example,
   sources: ({ example }) => [`examples/${example}.ts`],
   always: ["flash-attention", "softmax"],

@@ -5,9 +5,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { CompiledKernel, Obligation } from "../../../src/compiled/compiled-kernel.js";
 import { cases } from "tilescript/testing";
-import { drawn } from "../../support/sampled-tests.js";
+import { sampleCases } from "../../support/sampled-tests.js";
 import { fc } from "../../support/property.js";
-import { contradicted, forbiddenBy } from "../../support/soundness.js";
+import { soundnessViolations, forbiddenBy } from "../../support/soundness.js";
 import { subjects } from "./mutations.js";
 import { buildRight, Seeded } from "./seed.js";
 
@@ -20,7 +20,7 @@ function contradictions(compiled: CompiledKernel, draw: object, scalars: Readonl
   const proof = compiled.proof();
   return fc
     .sample(cases(compiled, draw), { seed: 1, numRuns: 12 })
-    .flatMap((at) => contradicted(proof, compiled.evaluate(scalars ? { ...at, scalars } : at).findings));
+    .flatMap((at) => soundnessViolations(proof, compiled.evaluate(scalars ? { ...at, scalars } : at).findings));
 }
 
 describe("seeded mistakes", { timeout: 120_000 }, () => {
@@ -28,25 +28,24 @@ describe("seeded mistakes", { timeout: 120_000 }, () => {
   beforeAll(() => void (seeded = new Seeded()));
   afterAll(() => seeded.remove());
 
-  test.each(drawn("seeded mistakes to prove", all, { key: ([name]) => name, least: 8, aDay: 43, isOfTests: true }))(
-    "%s",
-    async (_, subject, mutation) => {
-      const { compiled, lines } = await seeded.build(subject, mutation);
-      expect(contradictions(compiled, subject.draw, subject.scalars)).toEqual([]);
-      const { obligations } = compiled.proof();
-      const isOpen = obligations.some(({ property: of, verdict }) => of === "padding" && verdict.kind === "unknown");
-      if (mutation.padding) expect(isOpen).toBe(true);
-      const property = forbiddenBy(mutation.by);
-      if (property === undefined) return;
-      // An atomic gives no element its first value, so what only atomics write is not covered, wherever they stand.
-      const isUncovered = (of: string): boolean => mutation.by === "uninitialized" && of === "coverage";
-      const isSeen = ({ property: of, at, verdict }: Obligation): boolean =>
-        verdict.kind === "refuted" &&
-        (isUncovered(of) ||
-          (of === property && [at, verdict.finding.at].some((place) => lines.includes(place?.line ?? 0))));
-      expect(obligations.filter(isSeen)).not.toEqual([]);
-    },
-  );
+  test.each(
+    sampleCases("seeded mistakes to prove", all, { key: ([name]) => name, least: 8, aDay: 43, isOfTests: true }),
+  )("%s", async (_, subject, mutation) => {
+    const { compiled, lines } = await seeded.build(subject, mutation);
+    expect(contradictions(compiled, subject.draw, subject.scalars)).toEqual([]);
+    const { obligations } = compiled.proof();
+    const isOpen = obligations.some(({ property: of, verdict }) => of === "padding" && verdict.kind === "unknown");
+    if (mutation.padding) expect(isOpen).toBe(true);
+    const property = forbiddenBy(mutation.by);
+    if (property === undefined) return;
+    // An atomic gives no element its first value, so what only atomics write is not covered, wherever they stand.
+    const isUncovered = (of: string): boolean => mutation.by === "uninitialized" && of === "coverage";
+    const isSeen = ({ property: of, at, verdict }: Obligation): boolean =>
+      verdict.kind === "refuted" &&
+      (isUncovered(of) ||
+        (of === property && [at, verdict.finding.at].some((place) => lines.includes(place?.line ?? 0))));
+    expect(obligations.filter(isSeen)).not.toEqual([]);
+  });
 });
 
 describe("what needs no mistake to be found", { timeout: 120_000 }, () => {
@@ -73,7 +72,7 @@ describe("what needs no mistake to be found", { timeout: 120_000 }, () => {
   });
 });
 
-test.each(drawn("right kernels to prove", subjects, { key: ({ kernel }) => kernel, least: 4, isOfTests: true }))(
+test.each(sampleCases("right kernels to prove", subjects, { key: ({ kernel }) => kernel, least: 4, isOfTests: true }))(
   "nothing of $kernel is refuted",
   async (subject) => {
     const compiled = await buildRight(subject);

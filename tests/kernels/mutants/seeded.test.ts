@@ -8,10 +8,10 @@ import type { TestCase, CompiledKernel } from "tilescript";
 import { cases } from "tilescript/testing";
 import { type Mutation, type Subject, subjects } from "./mutations.js";
 import { buildRight, Seeded } from "./seed.js";
-import { drawTests } from "../../support/sampled-tests.js";
+import { sampledTests } from "../../support/sampled-tests.js";
 import { fc } from "../../support/property.js";
 
-drawTests("seeded mistakes to evaluate", "tests/kernels/mutants", "src/eval");
+sampledTests("seeded mistakes to evaluate", "tests/kernels/mutants", "src/eval");
 
 const SEED = 1;
 const RIGHT_CASES = 25;

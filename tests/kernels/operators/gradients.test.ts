@@ -5,9 +5,9 @@ import { layerNorm } from "../../../examples/layer-norm.js";
 import { rmsNorm } from "../../../examples/rms-norm.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
 import { interpreter } from "../../support/cli.js";
-import { drawTests } from "../../support/sampled-tests.js";
+import { sampledTests } from "../../support/sampled-tests.js";
 
-drawTests("gradients", "src/codegen/operator");
+sampledTests("gradients", "src/codegen/operator");
 
 const device = interpreter();
 const at = { sizes: { M: 1, N: 5 }, dtypes: { T: "float32" }, config: 0, seed: 0 };

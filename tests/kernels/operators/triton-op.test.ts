@@ -1,7 +1,7 @@
 /** `triton_op`: what PyTorch sees of a kernel, and what is refused. That its graphs run, `tests/gpu` shows. */
 import { expect, test } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
-import { drawTests } from "../../support/sampled-tests.js";
+import { sampledTests } from "../../support/sampled-tests.js";
 import { bitonicTopk } from "../../../examples/bitonic-topk.js";
 import { gemmTma } from "../../../examples/gemm-tma.js";
 import { layerNorm } from "../../../examples/layer-norm.js";
@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { affine, doubled, scale } from "./kernels.js";
 import { newFolder, packaged } from "../../cli/package/packaged.js";
 
-drawTests("operators on PyTorch", "src/codegen/operator");
+sampledTests("operators on PyTorch", "src/codegen/operator");
 
 const op = { namespace: "traced", form: "triton_op" } as const;
 

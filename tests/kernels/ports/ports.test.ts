@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { build, type TestCase } from "tilescript";
-import { drawTests } from "../../support/sampled-tests.js";
+import { sampledTests } from "../../support/sampled-tests.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
 import { compileAll } from "../../support/aot.js";
 import { interpreter } from "../../support/cli.js";
@@ -11,7 +11,7 @@ import { rotaryCache } from "./rotary-cache.js";
 import { statePassing } from "./state-passing.js";
 import { topPeers } from "./topk-peers.js";
 
-drawTests("ports", "src/codegen/wrapper");
+sampledTests("ports", "src/codegen/wrapper");
 
 const rotary = (PICTURES: number, T: string, absent: readonly string[] = []): TestCase => ({
   sizes: { TOKENS: 5, Q_HEADS: 3, K_HEADS: 2, HALF: 6, P: 32, SLOTS: 9 },

@@ -10,12 +10,12 @@ import { deviceLimits } from "../../../src/runtime/verify/device-limits.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
 import { compileAll } from "../../support/aot.js";
 import { interpreter } from "../../support/cli.js";
-import { drawTests } from "../../support/sampled-tests.js";
+import { sampledTests } from "../../support/sampled-tests.js";
 import { tritons } from "../../support/python.js";
 import { gatedDeltaH } from "./gated-delta.js";
 import { rejectionSample } from "./rejection-sample.js";
 
-drawTests("sequential ports", "src/codegen/body");
+sampledTests("sequential ports", "src/codegen/body");
 
 const delta = (T: string, absent: readonly string[], K = 96): TestCase => ({
   sizes: { TOTAL: 100, H: 1, HV: 2, K, V: 40, SEQS: 3 },

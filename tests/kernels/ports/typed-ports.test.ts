@@ -5,13 +5,13 @@ import { build, type TestCase } from "tilescript";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
 import { type AotJob, compileAll } from "../../support/aot.js";
 import { interpreter } from "../../support/cli.js";
-import { drawTests } from "../../support/sampled-tests.js";
+import { sampledTests } from "../../support/sampled-tests.js";
 import { tritons } from "../../support/python.js";
 import { chunkLinearAttention } from "./chunk-linear-attention.js";
 import { fusedMoe } from "./fused-moe.js";
 import { groupQuant } from "./group-quant.js";
 
-drawTests("ports", "tests/kernels/ports", "src/dsl", "src/rules");
+sampledTests("ports", "tests/kernels/ports", "src/dsl", "src/rules");
 
 const moeSizes = { M: 11, N: 33, K: 70, E: 3, TOP_K: 2, BLOCK_M: 16 };
 const scales = ["xScale", "wScale", "bias", "topkWeights"];

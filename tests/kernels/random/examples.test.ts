@@ -1,12 +1,12 @@
 /** Every example computes on Triton's interpreter what the evaluator says, at sizes that are drawn. */
 import { expect, test } from "vitest";
-import { drawn } from "../../support/sampled-tests.js";
+import { sampleCases } from "../../support/sampled-tests.js";
 import { sourcesOf } from "../../support/examples.js";
 import { evaluatedExamples, exampleCases } from "./example-cases.js";
 import { interpreted } from "./python.js";
 
 test("the examples agree", { timeout: 300_000 }, async () => {
-  const chosen = drawn("examples on Triton's interpreter", evaluatedExamples, {
+  const chosen = sampleCases("examples on Triton's interpreter", evaluatedExamples, {
     key: ({ name }) => name,
     sources: ({ name }) => sourcesOf(name),
     least: 4,

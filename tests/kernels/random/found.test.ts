@@ -4,7 +4,7 @@ import { constexpr, kernel, scalar, tensor, tl } from "tilescript";
 import { type TileArray, tileArray } from "../../../src/numerics/array.js";
 import { tileType } from "../../../src/types/types.js";
 import { opOf } from "../../../src/ops/define.js";
-import { drawTests } from "../../support/sampled-tests.js";
+import { sampledTests } from "../../support/sampled-tests.js";
 import { requirePython } from "../../support/python.js";
 import { caseFor } from "./cases.js";
 import { exact } from "./exactness.js";
@@ -12,7 +12,7 @@ import { checked, compileScript, jobOf } from "./jobs.js";
 import { interpreted } from "./python.js";
 import { Worker } from "./workers.js";
 
-drawTests("what random kernels found", "src/codegen/body");
+sampledTests("what random kernels found", "src/codegen/body");
 
 const params = { x: tensor(tl.float32, [16]), y: tensor.out(tl.float32, [16]) };
 const over = (body: (x: any, args: any) => any, more: object = {}, config: object = {}) =>

@@ -4,7 +4,7 @@
  */
 import { beforeAll, describe, expect, test } from "vitest";
 import { kernel, libdevice, scalar, tensor, tl } from "tilescript";
-import { drawTests } from "../../support/sampled-tests.js";
+import { sampledTests } from "../../support/sampled-tests.js";
 import { compileAll } from "../../support/aot.js";
 import { tritons } from "../../support/python.js";
 import { type Case, caseFor } from "./cases.js";
@@ -13,7 +13,7 @@ import { checked } from "./jobs.js";
 import { differences, unlike } from "./known-differences.js";
 import { interpreted, type Summary } from "./python.js";
 
-drawTests("known differences");
+sampledTests("known differences");
 
 const made = (body: (x: any, args: any) => any, more: object = {}, scalars: Record<string, number> = {}) =>
   checked({

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { TileScriptError } from "tilescript";
 import { runsOf } from "../../support/property.js";
-import { contradicted } from "../../support/soundness.js";
+import { soundnessViolations } from "../../support/soundness.js";
 import { recipeOf } from "./draw.js";
 import { accept, type Accepted } from "./jobs.js";
 
@@ -28,7 +28,7 @@ test("nothing that is proved is found wrong", { timeout: 600_000 }, () => {
     for (const { property, verdict } of proof.obligations)
       if (verdict.kind === "proved") proved.set(property, (proved.get(property) ?? 0) + 1);
     const { findings } = compiled.evaluate({ sizes, scalars, dtypes: {}, config: 0, seed: 1 });
-    expect({ seed, wrong: contradicted(proof, findings) }).toEqual({ seed, wrong: [] });
+    expect({ seed, wrong: soundnessViolations(proof, findings) }).toEqual({ seed, wrong: [] });
   }
   for (const property of ["bounds", "coverage", "race"])
     expect([property, (proved.get(property) ?? 0) >= KERNELS / 2]).toEqual([property, true]);

@@ -4,7 +4,7 @@
  */
 import { describe, expect, test } from "vitest";
 import { TileScriptError } from "tilescript";
-import { drawn, isFullRun } from "../../support/sampled-tests.js";
+import { sampleCases, isFullRun } from "../../support/sampled-tests.js";
 import { requirePython } from "../../support/python.js";
 import { type Case, caseOf } from "./cases.js";
 import { recipeOf } from "./draw.js";
@@ -28,7 +28,7 @@ function accepted(at: number): Accepted | undefined {
 
 describe(`random kernels from seed ${seed}`, () => {
   test(`Triton should accept what the checks accept of ${COMPILED}`, { timeout: 300_000 }, async () => {
-    const seeds = drawn("random kernels to compile", seedsOf(COMPILED), { key: String, least: 15, aDay: 60 });
+    const seeds = sampleCases("random kernels to compile", seedsOf(COMPILED), { key: String, least: 15, aDay: 60 });
     const kernels = seeds.flatMap((at) => {
       const kernel = accepted(at);
       return kernel ? [[at, kernel] as const] : [];
@@ -60,7 +60,11 @@ describe(`random kernels from seed ${seed}`, () => {
     `its interpreter should compute what the evaluator computes, of ${EVALUATED}`,
     { timeout: 300_000 },
     async () => {
-      const seeds = drawn("random kernels to interpret", seedsOf(EVALUATED), { key: String, least: 12, aDay: 40 });
+      const seeds = sampleCases("random kernels to interpret", seedsOf(EVALUATED), {
+        key: String,
+        least: 12,
+        aDay: 40,
+      });
       const cases = seeds.map((at) => caseOf(at)).filter((each): each is Case => !("left" in each));
       const tested = cases.filter(({ unlike }) => !unlike.interpreter);
       const { kernels, agree, failures } = await interpreted(tested);

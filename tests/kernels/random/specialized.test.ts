@@ -4,7 +4,7 @@
  */
 import { describe, expect, test } from "vitest";
 import { compile } from "tilescript";
-import { drawn, seedOfRun } from "../../support/sampled-tests.js";
+import { sampleCases, seedOfRun } from "../../support/sampled-tests.js";
 import { emulate, type Trial } from "../../triton/gluon/emulated.js";
 import { trialOf } from "../../triton/gluon/random-trials.js";
 import { randomAttention } from "./random-attentions.js";
@@ -22,7 +22,7 @@ const trials: Trial[] = [];
 const wanted: number[] = [];
 
 describe.each(forms)("random %s", (form, random: (seed: number) => RandomKernel) => {
-  const seeds = drawn(
+  const seeds = sampleCases(
     `random kernels of the form ${form}`,
     Array.from({ length: COUNT }, (_, seed) => seed),
     { key: (seed) => `${form} ${seed}`, least: 8, most: 8, aDay: 54 },

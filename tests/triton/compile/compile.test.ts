@@ -6,7 +6,7 @@
  * `TILESCRIPT_PYTHON36` names a second Python, with Triton 3.6 (torch is not needed).
  */
 import { describe, expect, test } from "vitest";
-import { drawn, drawTests, seedOfRun } from "../../support/sampled-tests.js";
+import { sampleCases, sampledTests, seedOfRun } from "../../support/sampled-tests.js";
 import { examples, sourcesOf } from "../../support/examples.js";
 import * as addresses from "../../unit/codegen/fixtures/addresses.js";
 import * as flow from "../../unit/codegen/fixtures/flow.js";
@@ -15,7 +15,7 @@ import * as repeats from "../../unit/codegen/fixtures/repeats.js";
 import { python36, tritons } from "../../support/python.js";
 import { compileAll, type Compiled, eachOnce, gfx942, type Job, jobsOf, kernelsOf, sm90 } from "./jobs.js";
 
-drawTests("compilations of examples");
+sampledTests("compilations of examples");
 
 const fixtureFiles = ["addresses", "flow", "numbers", "repeats"].map(
   (name) => `tests/unit/codegen/fixtures/${name}.ts`,
@@ -68,7 +68,7 @@ describe("Triton", { timeout: 900_000 }, () => {
       sources: ({ name }: (typeof all)[number]) => sourcesOf(name),
       aDay,
     };
-    return drawn("configs of examples", all, options).map(({ job }) => job);
+    return sampleCases("configs of examples", all, options).map(({ job }) => job);
   };
 
   const expectNoFault = async (version: string, aDay: number) => {
@@ -114,7 +114,9 @@ describe("Triton", { timeout: 900_000 }, () => {
   test("should compile the constructs of emission, whatever sizes and strides are", async () => {
     const shapes = ["aligned", "strided", "ones"] as const;
     const all = shapes.flatMap((shape) => fixtures.flatMap((kernel) => jobsOf(kernel, sm90, shape)));
-    await expectAll(drawn("constructs of emission", all, { key: ({ label }) => label, sources: () => fixtureFiles }));
+    await expectAll(
+      sampleCases("constructs of emission", all, { key: ({ label }) => label, sources: () => fixtureFiles }),
+    );
   });
 
   test("should compute in the same dtypes in each version, and where a size is 1", async () => {

@@ -4,14 +4,14 @@ import { build } from "tilescript";
 import { configsFor } from "../../../src/compiled/configs-by-gpu.js";
 import { targets } from "../../../src/runtime/system/gpu-targets.js";
 import { copyByGpu } from "../../support/fixtures/copy-by-gpu.js";
-import { askScript, requirePython } from "../../support/python.js";
+import { runScript, requirePython } from "../../support/python.js";
 
 test("should leave Triton's autotuner the configs of its GPU", { timeout: 120_000 }, async () => {
   const { python, signature, configs } = await build(copyByGpu);
   const blocks = (places: readonly number[]) => places.map((place) => configs[place]!.values["BLOCK"]);
   const gpus = targets.map(({ triton }) => triton);
   const script = new URL("configs_by_gpu.py", import.meta.url);
-  const found = await askScript<Record<string, unknown>>(await requirePython(), script, [
+  const found = await runScript<Record<string, unknown>>(await requirePython(), script, [
     { text: python, jit: signature.jit, gpus },
   ]);
   expect(found).toEqual({

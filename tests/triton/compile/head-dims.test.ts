@@ -1,7 +1,7 @@
 /** Attention of every usual number of elements a head: some config fits into a Hopper's registers and shared memory. */
 import { expect, test } from "vitest";
 import { targets } from "../../../src/runtime/system/gpu-targets.js";
-import { drawn } from "../../support/sampled-tests.js";
+import { sampleCases } from "../../support/sampled-tests.js";
 import { examples, sourcesOf } from "../../support/examples.js";
 import { requirePython } from "../../support/python.js";
 import { compileAll, type Job, jobsOf, kernelsOf, sm90 } from "./jobs.js";
@@ -21,7 +21,7 @@ const all = examples.flatMap(({ name, kernel }) =>
   }),
 );
 
-const tested = drawn("kernels of attention and numbers of elements a head", all, {
+const tested = sampleCases("kernels of attention and numbers of elements a head", all, {
   key: ({ kernel, headDim }) => `${kernel} ${headDim}`,
   sources: ({ name }) => sourcesOf(name),
   aDay: 6,

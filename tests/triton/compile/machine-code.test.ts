@@ -3,13 +3,13 @@
  * uniform register that nothing wrote. `TILESCRIPT_PYTHON36` names a Python with that Triton (torch is not needed).
  */
 import { beforeAll, describe, expect, it } from "vitest";
-import { drawTests } from "../../support/sampled-tests.js";
+import { sampledTests } from "../../support/sampled-tests.js";
 import { attention } from "../../../examples/flash-attention.js";
 import { chunkScan } from "../../../examples/mamba-chunk-scan.js";
 import { requirePython } from "../../support/python.js";
 import { compileAll, type Compiled, type Job, jobsOf, sm90 } from "./jobs.js";
 
-drawTests("compilations of examples");
+sampledTests("compilations of examples");
 
 const second = process.env["TILESCRIPT_PYTHON36"];
 

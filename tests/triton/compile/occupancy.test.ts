@@ -1,13 +1,13 @@
 /** Our count of waves against LLVM's own, which it writes into the assembly. */
 import { expect, test } from "vitest";
-import { drawTests } from "../../support/sampled-tests.js";
+import { sampledTests } from "../../support/sampled-tests.js";
 import { gemm } from "../../../examples/gemm.js";
 import { softmax } from "../../../examples/softmax.js";
 import { occupancyOf, targets } from "../../../src/runtime/system/gpu-targets.js";
 import { requirePython } from "../../support/python.js";
 import { compileAll, jobsOf } from "./jobs.js";
 
-drawTests("compilations of examples");
+sampledTests("compilations of examples");
 
 test.each(["hip:gfx942", "hip:gfx950", "hip:gfx1100"])(
   "%s holds as many waves as LLVM says",

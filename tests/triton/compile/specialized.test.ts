@@ -7,8 +7,8 @@ import { gemm } from "../../../examples/gemm.js";
 import { linearGelu } from "../../../examples/linear-gelu.js";
 import { relativeAttention } from "../../../examples/relative-attention.js";
 import { randomAttention } from "../../kernels/random/random-attentions.js";
-import { drawn, seedOfRun } from "../../support/sampled-tests.js";
-import { askScript, python36, requirePython } from "../../support/python.js";
+import { sampleCases, seedOfRun } from "../../support/sampled-tests.js";
+import { runScript, python36, requirePython } from "../../support/python.js";
 import * as attentions from "../../unit/codegen/fixtures/attentions.js";
 import * as modifications from "../../unit/codegen/fixtures/score-modifications.js";
 import * as products from "../../unit/codegen/fixtures/products.js";
@@ -130,7 +130,7 @@ const all: readonly Sample[] = [
 
 const isRandom = ({ name }: { readonly name: string }): boolean => name.startsWith("attention_");
 
-const kernels = drawn("warp-specialized kernels", all, {
+const kernels = sampleCases("warp-specialized kernels", all, {
   key: ({ name }) => name,
   sources: (sample) =>
     isRandom(sample)
@@ -189,7 +189,7 @@ describe.each(versions)("Triton %s", (version, pythonOf) => {
     async ({ group, from }) => {
       const lines = await asked(group, from);
       const script = new URL("specialized.py", import.meta.url);
-      const compiled = await askScript<readonly Compiled[]>((await pythonOf())!, script, lines);
+      const compiled = await runScript<readonly Compiled[]>((await pythonOf())!, script, lines);
       expect(compiled.map(({ name, error }) => ({ name, error }))).toEqual(
         lines.map(({ name }) => ({ name, error: undefined })),
       );

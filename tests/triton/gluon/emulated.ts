@@ -6,7 +6,7 @@ import { sizeOf } from "../../../src/numerics/array.js";
 import { isFloat } from "../../../src/numerics/numeric.js";
 import { uniform } from "../../../src/numerics/seeded-random.js";
 import type { DTypeName } from "../../../src/types/dtype.js";
-import { askScript, requirePython } from "../../support/python.js";
+import { runScript, requirePython } from "../../support/python.js";
 
 /** How a kernel is launched. */
 export interface Launch {
@@ -46,13 +46,13 @@ export interface Outcome {
 export async function emulate(trials: readonly Trial[]): Promise<readonly Outcome[]> {
   const folder = fileURLToPath(new URL(".", import.meta.url));
   const script = new URL("emulate.py", import.meta.url);
-  return askScript(await requirePython(), script, trials.map(jobOf), folder);
+  return runScript(await requirePython(), script, trials.map(jobOf), folder);
 }
 
 /** The mistakes that `mutants.py` makes in each kernel. */
 export async function mistakesIn(kernels: readonly CompiledKernel[]): Promise<readonly (readonly string[])[]> {
   const texts = kernels.map((kernel) => ({ text: kernel.emit({ specialize: "always" }).python }));
-  return askScript(await requirePython(), new URL("mutants.py", import.meta.url), texts);
+  return runScript(await requirePython(), new URL("mutants.py", import.meta.url), texts);
 }
 
 function jobOf(trial: Trial, seed: number): object {

@@ -8,7 +8,7 @@ import { gemmTma } from "../../../examples/gemm-tma.js";
 import { gemm } from "../../../examples/gemm.js";
 import { linearGelu } from "../../../examples/linear-gelu.js";
 import { relativeAttention } from "../../../examples/relative-attention.js";
-import { drawn, seedOfRun } from "../../support/sampled-tests.js";
+import { sampleCases, seedOfRun } from "../../support/sampled-tests.js";
 import { drawFrom } from "../../kernels/random/random-numbers.js";
 import * as attentions from "../../unit/codegen/fixtures/attentions.js";
 import * as products from "../../unit/codegen/fixtures/products.js";
@@ -136,7 +136,7 @@ const all = Object.entries({ product: productKernels, attention: attentionKernel
 );
 
 describe("warp-specialized kernels in the emulator", () => {
-  const cases = drawn("runs of warp-specialized kernels in the emulator", all, {
+  const cases = sampleCases("runs of warp-specialized kernels in the emulator", all, {
     key: ({ name, place }) => `${name} ${place}`,
     most: 12,
     aDay: 22,

@@ -5,7 +5,7 @@ import { attention } from "../../../examples/flash-attention.js";
 import { gemm } from "../../../examples/gemm.js";
 import { linearGelu } from "../../../examples/linear-gelu.js";
 import { relativeAttention } from "../../../examples/relative-attention.js";
-import { drawn } from "../../support/sampled-tests.js";
+import { sampleCases } from "../../support/sampled-tests.js";
 import { inTwoLoops } from "../../unit/codegen/fixtures/attentions.js";
 import { emulate, type Launch, mistakesIn, type Trial } from "./emulated.js";
 
@@ -181,7 +181,7 @@ const changeOf = (label: string): string => label.slice(label.indexOf(": ") + 2)
 const names = Object.keys(subjects);
 const built = names.map((name) => compile(subjects[name]!.kernel as any) as any);
 const mistakes = (await mistakesIn(built)).flatMap((labels, i) => labels.map((label) => ({ name: names[i]!, label })));
-const wanted = drawn("mistakes in warp-specialized kernels", mistakes, {
+const wanted = sampleCases("mistakes in warp-specialized kernels", mistakes, {
   key: ({ name, label }) => `${name} ${label}`,
   most: 12,
   aDay: 60,

@@ -9,11 +9,11 @@ import { parseTypes } from "../../../src/import/given-types.js";
 import { importKernel, type ImportedKernel } from "../../../src/runtime/import-check/imported-kernel.js";
 import { openScratch, type Scratch } from "../../../src/runtime/import-check/scratch.js";
 import { Worker } from "../../../src/runtime/worker/worker.js";
-import { drawTests } from "../../support/sampled-tests.js";
+import { sampledTests } from "../../support/sampled-tests.js";
 import { inTemporaryFolder, python36, requirePython } from "../../support/python.js";
 import { complaints } from "../../support/tsc.js";
 
-drawTests("block pointers that become views", "src/import");
+sampledTests("block pointers that become views", "src/import");
 
 const deadlineMs = 120_000;
 const path = (name: string): string => fileURLToPath(new URL(name, import.meta.url));

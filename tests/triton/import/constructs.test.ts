@@ -6,7 +6,7 @@ import { parseTypes } from "../../../src/import/given-types.js";
 import { importKernel, type ImportedKernel } from "../../../src/runtime/import-check/imported-kernel.js";
 import { openScratch, type Scratch } from "../../../src/runtime/import-check/scratch.js";
 import { Worker } from "../../../src/runtime/worker/worker.js";
-import { drawn } from "../../support/sampled-tests.js";
+import { sampleCases } from "../../support/sampled-tests.js";
 import { requirePython } from "../../support/python.js";
 import { complaints } from "../../support/tsc.js";
 
@@ -26,7 +26,7 @@ afterAll(async () => {
   await scratch.remove();
 });
 
-const chosen = drawn("constructs of Python that are imported", constructs, {
+const chosen = sampleCases("constructs of Python that are imported", constructs, {
   key: ({ name }) => name,
   sources: () => [
     "tests/triton/import/constructs.py",
@@ -54,7 +54,7 @@ it.each(chosen)("should import $name with the same IR", async (construct) => {
 });
 
 // The compiler takes as long as several imports.
-const further = drawn("checks of what is imported", ["compiler", "helpers"], {
+const further = sampleCases("checks of what is imported", ["compiler", "helpers"], {
   key: (each) => each,
   sources: () => ["tests/triton/import/constructs.test.ts", "src/import/helper-types.ts"],
   least: 0,

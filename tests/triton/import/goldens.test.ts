@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { build } from "tilescript";
 import { isEqual } from "../../../src/runtime/import-check/imported-kernel.js";
-import { drawn } from "../../support/sampled-tests.js";
+import { sampleCases } from "../../support/sampled-tests.js";
 import { examples, sourcesOf } from "../../support/examples.js";
 import { requirePython } from "../../support/python.js";
 import { bodiesOf, openReimporter, type Reimporter } from "./reimport.js";
@@ -21,7 +21,7 @@ const apart: Readonly<Record<string, string>> = {
   sum_of_pieces_kernel: "the same",
 };
 
-const chosen = drawn("examples that are imported", examples, {
+const chosen = sampleCases("examples that are imported", examples, {
   key: ({ name }) => name,
   sources: ({ name }) => sourcesOf(name),
   least: 3,

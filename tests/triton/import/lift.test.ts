@@ -6,11 +6,11 @@ import { parseTypes } from "../../../src/import/given-types.js";
 import { importKernel, type ImportedKernel } from "../../../src/runtime/import-check/imported-kernel.js";
 import { openScratch, type Scratch } from "../../../src/runtime/import-check/scratch.js";
 import { Worker } from "../../../src/runtime/worker/worker.js";
-import { drawTests } from "../../support/sampled-tests.js";
+import { sampledTests } from "../../support/sampled-tests.js";
 import { requirePython } from "../../support/python.js";
 import { complaints } from "../../support/tsc.js";
 
-drawTests("accesses that become views", "src/import/lift");
+sampledTests("accesses that become views", "src/import/lift");
 
 const deadlineMs = 120_000;
 const file = fileURLToPath(new URL("lift.py", import.meta.url));

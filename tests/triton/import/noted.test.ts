@@ -5,10 +5,10 @@ import { importKernel, type ImportedKernel } from "../../../src/runtime/import-c
 import { openScratch, type Scratch } from "../../../src/runtime/import-check/scratch.js";
 import { Worker } from "../../../src/runtime/worker/worker.js";
 import type { ReadKernel } from "../../../src/runtime/worker/protocol.js";
-import { drawTests } from "../../support/sampled-tests.js";
+import { sampledTests } from "../../support/sampled-tests.js";
 import { requirePython } from "../../support/python.js";
 
-drawTests("what noted launches say", "src/import/launch-facts");
+sampledTests("what noted launches say", "src/import/launch-facts");
 
 const deadlineMs = 120_000;
 const file = fileURLToPath(new URL("noted_kernels.py", import.meta.url));

@@ -8,10 +8,10 @@ import { cast } from "../../../src/numerics/array-cast.js";
 import { isSigned, type DTypeName } from "../../../src/types/dtype.js";
 import { bitsOf, isFloat } from "../../../src/numerics/numeric.js";
 import { fromBytes } from "../../../src/numerics/numeric-bits.js";
-import { drawTests } from "../../support/sampled-tests.js";
-import { requirePython, mlDtypes, askScript } from "../../support/python.js";
+import { sampledTests } from "../../support/sampled-tests.js";
+import { requirePython, mlDtypes, runScript } from "../../support/python.js";
 
-drawTests("casts of every code", "src/numerics");
+sampledTests("casts of every code", "src/numerics");
 
 const decoded = (dtype: DTypeName, text: string) => fromBytes(dtype, Uint8Array.from(Buffer.from(text, "base64")));
 
@@ -24,7 +24,7 @@ function fits(x: number, dtype: DTypeName): boolean {
 
 test("casts", { timeout: 120_000 }, async () => {
   const python = await requirePython();
-  const { results, torn } = await askScript<{
+  const { results, torn } = await runScript<{
     results: Record<string, [string, string]>;
     torn: string[];
   }>(python, new URL("cast_truth.py", import.meta.url), [], await mlDtypes(python));

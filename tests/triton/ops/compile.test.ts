@@ -6,8 +6,8 @@ import { describe, expect, test } from "vitest";
 import { dtypeTargets, type Backend, type Targets } from "../../../src/types/targets.js";
 import type { DTypeName } from "../../../src/types/dtype.js";
 import { table } from "../../../src/ops/table.js";
-import { drawn } from "../../support/sampled-tests.js";
-import { requirePython, askScript } from "../../support/python.js";
+import { sampleCases } from "../../support/sampled-tests.js";
+import { requirePython, runScript } from "../../support/python.js";
 import { cases, type OpCase, pointerTypes, sourcesOfOp, tritonModule } from "./harness.js";
 
 type Version = "3.6" | "3.9";
@@ -65,7 +65,7 @@ async function refusals(
     target,
   }));
   const script = new URL("compile_cases.py", import.meta.url);
-  return Object.assign({}, ...Object.values(await askScript<Record<string, object>>(python, script, lines))) as Record<
+  return Object.assign({}, ...Object.values(await runScript<Record<string, object>>(python, script, lines))) as Record<
     string,
     string
   >;
@@ -81,7 +81,7 @@ async function surprises(
   version: Version,
   { these = all, aDay = A_DAY }: { readonly these?: readonly OpCase[]; readonly aDay?: number } = {},
 ): Promise<object> {
-  const of = drawn("compilations of ops", these, {
+  const of = sampleCases("compilations of ops", these, {
     key: ({ id }) => `${id} ${target[1]} ${version}`,
     sources: ({ op }) => sourcesOfOp(op),
     aDay,

@@ -1,7 +1,7 @@
 /** Integers of constexprs and of the host, of any size: the evaluator's against Python's. */
 import { expect, test } from "vitest";
 import { table } from "../../../src/ops/table.js";
-import { askScript, requirePython } from "../../support/python.js";
+import { runScript, requirePython } from "../../support/python.js";
 import { fc } from "../../support/property.js";
 
 const OPS = ["add", "sub", "mul", "floorDiv", "mod", "and", "or", "xor", "cdiv", "minimum", "maximum", "eq", "lt"];
@@ -29,7 +29,7 @@ test("integers have as many digits as they need", { timeout: 60_000 }, async () 
     .filter(({ op, x }) => op !== "bitLength" || typeof held(x) === "number");
   const asked = cases.map(({ op, x, y }) => ({ op, x: String(x), y: String(y) }));
   const script = new URL("./host_integers.py", import.meta.url);
-  const answers = await askScript<readonly string[]>(await requirePython(), script, asked);
+  const answers = await runScript<readonly string[]>(await requirePython(), script, asked);
   const folds = new Map(table.map(({ name, fold }) => [name, fold]));
   const wrong = cases.flatMap(({ op, x, y }, i) => {
     const got = folds.get(op)!(...(ALONE.includes(op) ? [held(x)] : [held(x), held(y)]));

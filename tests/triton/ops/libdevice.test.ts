@@ -15,7 +15,7 @@ import { dtypeOfLetter } from "../../../src/rules/libdevice-rules.js";
 import { opOf } from "../../../src/ops/define.js";
 import { libdevice } from "../../../src/ops/libdevice.js";
 import { tileType } from "../../../src/types/types.js";
-import { requirePython, askScript } from "../../support/python.js";
+import { requirePython, runScript } from "../../support/python.js";
 import { boundOf, type Bound } from "./libdevice-bounds.js";
 
 /** Operands and result of each overload, as hexadecimal bytes. */
@@ -140,7 +140,7 @@ test("every overload is modeled", () => {
 
 describe("mathematics", () => {
   test("float64 to a few places, float32 rounded correctly or nearly", { timeout: 120_000 }, async () => {
-    const { results } = await askScript<{ results: Results }>(
+    const { results } = await runScript<{ results: Results }>(
       await requirePython(),
       new URL("libdevice_truth.py", import.meta.url),
       [],

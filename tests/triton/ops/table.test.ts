@@ -12,8 +12,8 @@ import * as views from "../../../src/ops/view.js";
 import { table } from "../../../src/ops/table.js";
 import { isFloat } from "../../../src/numerics/numeric.js";
 import type { DTypeName } from "../../../src/types/dtype.js";
-import { drawn } from "../../support/sampled-tests.js";
-import { requirePython, type CaseError, askScript } from "../../support/python.js";
+import { sampleCases } from "../../support/sampled-tests.js";
+import { requirePython, type CaseError, runScript } from "../../support/python.js";
 import { cases, evaluated, inputsOf, type OpCase, pythonOf } from "./harness.js";
 import { unlike } from "./interpreter-unlike.js";
 import { isSampledElsewhere } from "./samples.js";
@@ -71,7 +71,7 @@ describe("the evaluator", () => {
   const runs = all.filter((testCase) => isModeled(testCase) && !testCase.op.startsWith("libdevice"));
 
   test("agrees with Triton's interpreter", { timeout: 600_000 }, async () => {
-    const tested = drawn("ops on Triton's interpreter", runs, { key: ({ id }) => id, aDay: 400 });
+    const tested = sampleCases("ops on Triton's interpreter", runs, { key: ({ id }) => id, aDay: 400 });
     const lines = tested
       .filter((testCase) => !unlike(testCase))
       .map((testCase) => ({
@@ -84,7 +84,7 @@ describe("the evaluator", () => {
         })),
       }));
     type Answer = Partial<CaseError> & { readonly outputs?: string[][] };
-    const answers = await askScript<Record<string, Answer>>(
+    const answers = await runScript<Record<string, Answer>>(
       await requirePython(),
       new URL("interpret_cases.py", import.meta.url),
       lines,

@@ -4,12 +4,12 @@
  */
 import { describe, expect, test } from "vitest";
 import { dtypeNames } from "../../../src/types/dtype.js";
-import { drawn, drawTests } from "../../support/sampled-tests.js";
-import { requirePython, type CaseError, askScript } from "../../support/python.js";
+import { sampleCases, sampledTests } from "../../support/sampled-tests.js";
+import { requirePython, type CaseError, runScript } from "../../support/python.js";
 import { sourcesOfOp, typeCase, typesModule, type TypeCase } from "./harness.js";
 import { type Operand, operandsOf, type Sample, samples } from "./samples.js";
 
-drawTests("types of ops in Triton", "src/rules");
+sampledTests("types of ops in Triton", "src/rules");
 
 const SHAPES = [[], [1], [8], [4, 8], [4, 1], [2, 4, 8], [2, 2, 2, 4, 2]];
 /** Ops of three operands of which two are promoted. */
@@ -77,7 +77,7 @@ async function wrong(python: string, of: readonly TypeCase[], size = BATCH): Pro
   if (of.length === 0) return [];
   const parts = batches(of, size);
   const lines = parts.map((part, i) => ({ id: String(i), backend: part[0]!.backend, module: typesModule(part) }));
-  const reasons = await askScript<Record<string, CaseError>>(python, new URL("types_cases.py", import.meta.url), lines);
+  const reasons = await runScript<Record<string, CaseError>>(python, new URL("types_cases.py", import.meta.url), lines);
   const suspects = parts.flatMap((part, i) => (String(i) in reasons ? part : []));
   if (size > 1) return wrong(python, suspects, 1);
   return parts.flatMap(([only], i) => (String(i) in reasons ? [`${only!.id}: ${reasons[i]!.error}`] : []));
@@ -85,7 +85,7 @@ async function wrong(python: string, of: readonly TypeCase[], size = BATCH): Pro
 
 /** The calls that this run asks about. */
 const drawnOf = (calls: readonly TypeCase[], version: string) =>
-  drawn("typed calls", calls, {
+  sampleCases("typed calls", calls, {
     key: ({ id }) => `${id} ${version}`,
     sources: ({ id }) => sourcesOfOp(id.split(" ")[0]!),
     aDay: version === "3.6" ? 1200 : 2400,

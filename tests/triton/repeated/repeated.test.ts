@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { build } from "tilescript";
-import { drawTests } from "../../support/sampled-tests.js";
+import { sampledTests } from "../../support/sampled-tests.js";
 import { inTemporaryFolder, requirePython, tritonCache, tritons } from "../../support/python.js";
 import { kept, scaled, summed } from "./kernels.js";
 
-drawTests("launches of repeated calls", "src/codegen/wrapper");
+sampledTests("launches of repeated calls", "src/codegen/wrapper");
 
 /** Where each Triton lies that PyTorch's Python can import. */
 async function importable(): Promise<readonly { readonly name: string; readonly package: string }[]> {

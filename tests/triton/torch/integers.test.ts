@@ -6,7 +6,7 @@ import { evaluateReference } from "../../../src/torch/evaluate-torch.js";
 import { UnsupportedByEvaluator } from "../../../src/torch/errors.js";
 import { definitionOf } from "../../../src/dsl/definition.js";
 import { trace } from "../../../src/dsl/trace.js";
-import { askScript, requirePython } from "../../support/python.js";
+import { runScript, requirePython } from "../../support/python.js";
 import { drawnCount } from "../../support/sampled-tests.js";
 import { fc } from "../../support/property.js";
 
@@ -79,7 +79,7 @@ test("two functions, one after the other", { timeout: 240_000 }, async () => {
     module: compile(kernelOf(a, b, ops[first]!, ops[second]!)).python,
     inputs: [a, b].map((dtype) => ({ dtype, shape: [8], data: elements[dtype].map(String) })),
   }));
-  const given: Readonly<Record<string, any>> = await askScript(
+  const given: Readonly<Record<string, any>> = await runScript(
     await requirePython(),
     new URL("../ops/reference_cases.py", import.meta.url),
     lines,

@@ -16,7 +16,7 @@ import type { TorchArray } from "../../../src/torch/array.js";
 import type { CallForm } from "../../../src/torch/record.js";
 import type { Torch } from "../../../src/torch/types.js";
 import { type DTypeName, dtypeTable } from "../../../src/types/dtype.js";
-import { askScript, requirePython } from "../../support/python.js";
+import { runScript, requirePython } from "../../support/python.js";
 import { type Author, cases, float, inputs as shapes, int, type Inputs } from "./torch-cases.js";
 
 type Tensors = Readonly<Record<keyof Inputs, TensorData>>;
@@ -249,7 +249,7 @@ describe("records of torch functions", { timeout: 120_000 }, () => {
       const made = recordOf(call)?.makes ? { ...call, keywords: { ...call.keywords, device: "cpu" } } : call;
       return { id, node: wire(made), inputs: wireInputs(tensors) };
     });
-    answers = await askScript(await requirePython(), new URL("../ops/torch_record_cases.py", import.meta.url), lines);
+    answers = await runScript(await requirePython(), new URL("../ops/torch_record_cases.py", import.meta.url), lines);
   }, 120_000);
 
   test.each(names)("%s: values, at each of its places", (name) => {

@@ -8,7 +8,7 @@ import { definitionOf } from "../../../src/dsl/definition.js";
 import { trace } from "../../../src/dsl/trace.js";
 import type { TorchNode } from "../../../src/torch/node.js";
 import type { Torch } from "../../../src/torch/types.js";
-import { askScript, requirePython } from "../../support/python.js";
+import { runScript, requirePython } from "../../support/python.js";
 import { type Author, cases, inputs, type Inputs } from "./torch-cases.js";
 
 const kernelOf = (reference: Author) =>
@@ -51,7 +51,7 @@ describe("references as PyTorch computes them", { timeout: 120_000 }, () => {
     const lines: object[] = [];
     for (const [id, author] of Object.entries(cases))
       lines.push({ id, module: compile(kernelOf(author)).python, inputs: wire });
-    given = await askScript(await requirePython(), new URL("../ops/reference_cases.py", import.meta.url), lines);
+    given = await runScript(await requirePython(), new URL("../ops/reference_cases.py", import.meta.url), lines);
   }, 120_000);
 
   test.each(Object.keys(cases))("%s", (id) => {

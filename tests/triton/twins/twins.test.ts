@@ -3,12 +3,12 @@
  * and none more in their loops. What is above is an entry of `pairs.ts` with its cause.
  */
 import { expect, test } from "vitest";
-import { drawn } from "../../support/sampled-tests.js";
+import { sampleCases } from "../../support/sampled-tests.js";
 import { tritons } from "../../support/python.js";
 import { comparePair } from "./compare.js";
 import { nameOf, pairs } from "./pairs.js";
 
-const tested = drawn("pairs of emitted and hand-written kernels", pairs, {
+const tested = sampleCases("pairs of emitted and hand-written kernels", pairs, {
   key: nameOf,
   sources: ({ file, isPort, twin }) => [
     `${isPort ? "tests/kernels/ports" : "examples"}/${file}.ts`,

@@ -8,7 +8,7 @@ import { trace } from "../../../src/dsl/trace.js";
 import { definitionOf } from "../../../src/dsl/definition.js";
 import { evaluateKernel } from "../../../src/eval/evaluate-kernel.js";
 import { magnitudes } from "../../../src/eval/magnitude.js";
-import { drawn, isFullRun } from "../../support/sampled-tests.js";
+import { sampleCases, isFullRun } from "../../support/sampled-tests.js";
 import { cases, inputsOf } from "../../triton/ops/harness.js";
 
 const matrices = {
@@ -183,7 +183,7 @@ describe("the bits of floats", () => {
 describe("an unrounded run", () => {
   test("should compute every op in float64, or say that it rounds", () => {
     const rounding = new Set<string>();
-    const tested = drawn("ops without rounding", cases(), { key: ({ id }) => id, least: 100 });
+    const tested = sampleCases("ops without rounding", cases(), { key: ({ id }) => id, least: 100 });
     for (const each of tested) {
       const run = { sizes: {}, dtypes: {}, constexprs: {}, inputs: inputsOf(each) };
       const ir = trace(definitionOf(each.kernel));

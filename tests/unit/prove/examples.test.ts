@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import type { ProofProperty } from "../../../src/compiled/compiled-kernel.js";
 import { build } from "../../../src/pipeline/build.js";
-import { drawn, isFullRun } from "../../support/sampled-tests.js";
+import { sampleCases, isFullRun } from "../../support/sampled-tests.js";
 import { examples } from "../../support/examples.js";
 
 const proved = new Map<ProofProperty, number>();
@@ -12,7 +12,7 @@ const INDEXED: ReadonlySet<string> = new Set(["grouped-gemm", "moe-gemm"]);
 /** Numbers that nothing bounds decide an index: any stride of a pooling window. */
 const UNBOUNDED: ReadonlySet<string> = new Set(["max-pool-3d"]);
 
-const tested = drawn("proofs of examples", examples, {
+const tested = sampleCases("proofs of examples", examples, {
   key: ({ name }) => name,
   sources: ({ name }) => [`examples/${name}.ts`],
 });

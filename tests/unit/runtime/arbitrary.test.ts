@@ -9,7 +9,7 @@ import { maxPool3d } from "../../../examples/max-pool-3d.js";
 import { largestTensor, planCases } from "../../../src/runtime/cases/cases.js";
 import { cases, productOfSizes } from "../../../src/runtime/cases/arbitrary.js";
 import { placedTensors } from "../../../src/runtime/cases/tensor-layouts.js";
-import { drawn } from "../../support/sampled-tests.js";
+import { sampleCases } from "../../support/sampled-tests.js";
 import { examples, sourcesOf } from "../../support/examples.js";
 import { fc } from "../../support/property.js";
 
@@ -46,7 +46,7 @@ it("should draw what a kernel takes, also where few of the products of its many 
 });
 
 it("should shrink whatever is drawn or declared to a case that the kernel takes", { timeout: 120_000 }, async () => {
-  const chosen = drawn("examples whose cases shrink", examples, {
+  const chosen = sampleCases("examples whose cases shrink", examples, {
     key: ({ name }) => name,
     sources: ({ name }) => [...sourcesOf(name), "src/runtime/cases/arbitrary.ts", "src/runtime/cases/cases.ts"],
     aDay: 14,

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "tilescript";
 import { TileScriptError } from "../../../../src/diagnostics/diagnostic.js";
-import { askScript, inTemporaryFolder, requirePython } from "../../../support/python.js";
+import { runScript, inTemporaryFolder, requirePython } from "../../../support/python.js";
 import { HostileNames } from "./hostile-names.js";
 
 export interface Tried {
@@ -36,7 +36,7 @@ export async function tryNames(seed: number, count: number): Promise<Tried> {
   });
   const lines = [...modules].map(([id, module]) => ({ id, module }));
   const script = new URL("hostile_names.py", import.meta.url);
-  const faults = await askScript<Readonly<Record<string, string>>>(await requirePython(), script, lines);
+  const faults = await runScript<Readonly<Record<string, string>>>(await requirePython(), script, lines);
   failures.push(...Object.entries(faults).map(([i, why]) => `${i}: ${why}`));
   return { built: modules.size, refusals, failures, modules };
 }

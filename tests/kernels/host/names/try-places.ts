@@ -6,7 +6,7 @@ import { build, type CompiledKernel } from "tilescript";
 import { TileScriptError } from "../../../../src/diagnostics/diagnostic.js";
 import { packageFiles } from "../../../../src/runtime/package/files.js";
 import { nameProblem } from "../../../../src/runtime/package/names.js";
-import { askScript, inTemporaryFolder, requirePython } from "../../../support/python.js";
+import { runScript, inTemporaryFolder, requirePython } from "../../../support/python.js";
 import { HostileNames } from "./hostile-names.js";
 import type { Tried } from "./try-names.js";
 
@@ -82,7 +82,7 @@ export async function tryPlaces(seed: number, count: number): Promise<Tried> {
   });
   const lines = [...loaded].map(([id, made]) => ({ id, ...made }));
   const script = new URL("hostile_names.py", import.meta.url);
-  const faults = await askScript<Readonly<Record<string, string>>>(await requirePython(), script, lines);
+  const faults = await runScript<Readonly<Record<string, string>>>(await requirePython(), script, lines);
   const placed = (i: string) => JSON.stringify(loaded.get(Number(i))?.op?.[0] ?? "a file");
   failures.push(...Object.entries(faults).map(([i, why]) => `${i} (${placed(i)}): ${why}`));
   const modules = new Map([...loaded].map(([i, { module = "" }]) => [i, module] as const));

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import type { Scenario } from "./barrier-actions.js";
 import { exploreBarriers } from "./barrier-model.js";
-import { drawn } from "../../../support/sampled-tests.js";
+import { sampleCases } from "../../../support/sampled-tests.js";
 import {
   attentionPipeline,
   type BarrierName,
@@ -74,7 +74,7 @@ const without =
   (step: PipelineStep) =>
     step.kind === kind && is(step) ? undefined : step;
 
-const products = drawn("launches of products to explore", scenarios, { ...options, aDay: 16 });
+const products = sampleCases("launches of products to explore", scenarios, { ...options, aDay: 16 });
 
 test.each(products)("should find nothing wrong with $stages slots, $consumers consumers, turns $turns", (scenario) => {
   expect(exploreBarriers(gemmPipeline, scenario)).toBeUndefined();
@@ -165,7 +165,7 @@ const attentions = [
   tiles.map((turns): Scenario => ({ ...sizes, turns, idle, pieces: 1, depth: 1 })),
 );
 
-const explored = drawn("launches of attention to explore", attentions, { ...options, aDay: 5, most: 2 });
+const explored = sampleCases("launches of attention to explore", attentions, { ...options, aDay: 5, most: 2 });
 
 describe("attention", () => {
   const text = "should be right with $stages slots, $consumers consumers, turns $turns, of which idle $idle";
